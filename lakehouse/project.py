@@ -44,7 +44,7 @@ from lakehouse.quality.source_rows_check import default_checks
 from lakehouse.runtime.deployment import engine_resource
 from lakehouse.settings import Settings
 from lakehouse.site.read_site import SiteSource
-from lakehouse.site.site_job import SiteMaker
+from lakehouse.site.site_job import site_definitions
 from lakehouse.site.table_trends import Monitoring
 from lakehouse.tables.feed import Feed
 from lakehouse.tables.table import IcebergTable
@@ -135,7 +135,7 @@ class Project:
             daily_check_definitions(read_settings),
             upkeep_definitions(self.upkept(), read_settings),
             Eraser(self.erasable, read_settings).definitions(),
-            SiteMaker(self.site_source(), read_settings).definitions(),
+            site_definitions(self.site_source(), read_settings),
             old_runs_definitions(),
             alerts_definitions(self.tables, feeds, read_settings, detectors),
         )

@@ -48,7 +48,7 @@ class Heartbeat:
     open: int = 0
     undelivered: int = 0
     recipients: tuple[str, ...] = ()
-    """Another process can have others in its environment."""
+    """Another process can have different ones in its environment."""
 
 
 def alerts_definitions(

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
+from functools import cache
 
 import dagster as dg
 
@@ -26,15 +27,31 @@ def with_pages(
     :param health: the table of measurements of tables.
     :param upkeep: the table of maintenance steps.
     """
-    windows = fresh_windows(assets, declared, feeds)
+    computed = [asset for asset in assets if isinstance(asset, dg.AssetsDefinition)]
+    partitioned = {key for asset in computed if asset.partitions_def for key in asset.keys}
+    specs = [spec for asset in computed for spec in asset.specs]
+    parents = {spec.key: [dep.asset_key for dep in spec.deps] for spec in specs}
+    delivered = {feed.table: feed.expected_within for feed in feeds if feed.expected_within}
+
+    @cache
+    def maximum_age(key: dg.AssetKey) -> timedelta | None:
+        """Return the declared freshness, or else the least one of the sources."""
+        table = declared.get(table_name(key))
+        own = (table.freshness if table else None) or delivered.get(table_name(key))
+        ages = filter(None, map(maximum_age, parents.get(key, ())))
+        return own or min(ages, default=None)
+
     links = DeclaredMetadata(
         table_health=asset_key(health.name), upkeep_runs=asset_key(upkeep.name)
     ).to_metadata()
 
     def shown(spec: dg.AssetSpec) -> dg.AssetSpec:
         described = spec.merge_attributes(metadata=links)
-        window = windows.get(spec.key)
-        if window is None or spec.freshness_policy:
+        # A policy of Dagster applies to a table, not to its partitions.
+        if spec.freshness_policy or spec.key in partitioned or spec.key not in parents:
+            return described
+        window = maximum_age(spec.key)
+        if window is None:
             return described
         policy = dg.FreshnessPolicy.time_window(fail_window=window)
         return described.replace_attributes(freshness_policy=policy)
@@ -43,44 +60,3 @@ def with_pages(
         asset.map_asset_specs(shown) if isinstance(asset, dg.AssetsDefinition) else shown(asset)
         for asset in assets
     ]
-
-
-def fresh_windows(
-    assets: Iterable[Asset], declared: Mapping[str, IcebergTable], feeds: Iterable[Feed]
-) -> dict[dg.AssetKey, timedelta]:
-    """Return the maximum age of each table without partitions: its own declaration, or else the
-    most frequent of its upstream feeds.
-
-    A policy of Dagster applies to a table, not to its partitions.
-    """
-    computed = [asset for asset in assets if isinstance(asset, dg.AssetsDefinition)]
-    parents = {
-        spec.key: [dep.asset_key for dep in spec.deps]
-        for asset in computed
-        for spec in asset.specs
-    }
-    partitioned = {key for asset in computed if asset.partitions_def for key in asset.keys}
-    delivered = {
-        asset_key(feed.table): feed.expected_within for feed in feeds if feed.expected_within
-    }
-    windows: dict[dg.AssetKey, timedelta] = {}
-    for key in parents.keys() - partitioned:
-        table = declared.get(table_name(key))
-        above = [delivered[one] for one in _with_upstream(key, parents) if one in delivered]
-        window = (table.freshness if table else None) or min(above, default=None)
-        if window:
-            windows[key] = window
-    return windows
-
-
-def _with_upstream(
-    key: dg.AssetKey, parents: Mapping[dg.AssetKey, Sequence[dg.AssetKey]]
-) -> set[dg.AssetKey]:
-    reached: set[dg.AssetKey] = set()
-    waiting = [key]
-    while waiting:
-        current = waiting.pop()
-        if current not in reached:
-            reached.add(current)
-            waiting.extend(parents.get(current, ()))
-    return reached

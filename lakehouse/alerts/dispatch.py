@@ -23,8 +23,7 @@ WINDOW = timedelta(minutes=5)
 _MOST_REFUSED = 2
 """After this many refused messages, a round stops delivering to a recipient."""
 _LONGEST_PAUSE_SECONDS = 40
-_SHOWN_GROUPS = 10
-_SHOWN_TABLES = 3
+_SHOWN = 3
 _EVENTS: Mapping[Saying, str] = {
     "opened": "firing",
     "grew": "grew",
@@ -80,17 +79,16 @@ def _append(queue: Queue, alerts: tuple[Alert, ...], now: datetime) -> Queue:
 
 
 def summarize(alerts: Sequence[Alert], now: datetime) -> Alert:
-    """Return one message for many: groups by event, kind and table, errors first."""
+    """Return one message for many: groups by event and kind, errors first."""
     groups: dict[tuple[str, ...], list[Alert]] = {}
     for alert in alerts:
-        table = alert.table if alert.kind in ("check", "rejected") else ""
-        groups.setdefault((alert.saying, alert.severity, alert.kind, table), []).append(alert)
-    ordered = sorted(groups.values(), key=_group_order)
+        groups.setdefault((alert.saying, alert.severity, alert.kind), []).append(alert)
+    ordered = sorted(
+        groups.values(),
+        key=lambda group: (group[0].saying == "recovered", group[0].severity, -len(group)),
+    )
     is_resolved = all(alert.saying == "recovered" for alert in alerts)
     errors = sum(alert.severity == "error" and alert.saying != "recovered" for alert in alerts)
-    lines = [f"- {_group_line(group)}" for group in ordered[:_SHOWN_GROUPS]]
-    if len(ordered) > _SHOWN_GROUPS:
-        lines.append(f"and {len(ordered) - _SHOWN_GROUPS} more groups.")
     counts = Counter(alert.saying for alert in alerts)
     events = [f"{counts[event]} {word}" for event, word in _EVENTS.items() if counts[event]]
     return Alert(
@@ -100,13 +98,12 @@ def summarize(alerts: Sequence[Alert], now: datetime) -> Alert:
         "error" if errors else "warn",
         now,
         f"{len(alerts)} alerts at once: {', '.join(events)}{_in_tables(alerts)}",
-        (f"Errors: {errors}", *lines, "Next: lakehouse alerts --open"),
+        (
+            f"Errors: {errors}",
+            *(f"- {_group_line(group)}" for group in ordered),
+            "Next: lakehouse alerts --open",
+        ),
     )
-
-
-def _group_order(group: Sequence[Alert]) -> tuple[bool, bool, int]:
-    first = group[0]
-    return (first.saying == "recovered", first.severity != "error", -len(group))
 
 
 def _group_line(group: Sequence[Alert]) -> str:
@@ -126,8 +123,8 @@ def _in_tables(alerts: Sequence[Alert]) -> str:
 
 def _some(names: Sequence[str]) -> str:
     distinct = list(dict.fromkeys(names))
-    more = len(distinct) - _SHOWN_TABLES
-    return ", ".join(distinct[:_SHOWN_TABLES]) + (f" and {more} more" if more > 0 else "")
+    more = len(distinct) - _SHOWN
+    return ", ".join(distinct[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 @dataclass
@@ -189,11 +186,11 @@ def after_delivery(queue: Queue, alert: Alert) -> Queue:
 def after_refusal(queue: Queue, alert: Alert) -> Queue:
     """Return the queue after a refusal: the next attempt is after a longer pause.
 
-    The messages of the incident move to the end, so that they do not block others.
+    The messages of the incident move to the end, so that they do not block other incidents.
     """
-    others = tuple(other for other in queue.pending if other.key != alert.key)
-    same = tuple(other for other in queue.pending if other.key == alert.key)
+    same = tuple(one for one in queue.pending if one.key == alert.key)
+    remaining = tuple(one for one in queue.pending if one.key != alert.key)
     failures = queue.failures + 1
     seconds = min(_LONGEST_PAUSE_SECONDS, pause_seconds(failures))
     retry_at = datetime.now(UTC) + timedelta(seconds=seconds)
-    return replace(queue, pending=others + same, failures=failures, retry_at=retry_at)
+    return replace(queue, pending=remaining + same, failures=failures, retry_at=retry_at)

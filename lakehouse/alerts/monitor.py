@@ -1,4 +1,4 @@
-"""Runs all detectors. One that fails is an incident itself, and does not stop the others."""
+"""Runs all detectors. One that fails is an incident itself, and does not stop the rest."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path

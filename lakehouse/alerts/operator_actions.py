@@ -12,7 +12,7 @@ from lakehouse.settings import Settings
 
 
 def find_alert(settings: Settings, prefix: str) -> Alert:
-    """Return the message whose id begins with a prefix.
+    """Return the message whose id starts with a prefix.
 
     :raises UsageError: if there is none, or more than one.
     """
@@ -42,7 +42,7 @@ def close(settings: Settings, alert: Alert, *, by: str, why: str) -> Incident:
     """Close an open incident until it fires again.
 
     The record gets the message at once; the next round sends it to the recipients of its own
-    settings, since the command can have others.
+    settings, since those of the command can differ.
 
     :raises UsageError: if it is not open.
     """

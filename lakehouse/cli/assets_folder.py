@@ -10,7 +10,7 @@ import click
 from lakehouse.cli.call_context import State
 
 if TYPE_CHECKING:
-    from lakehouse.scaffolding.assets_folder import AssetsFolder
+    from lakehouse.scaffolding.assets_package import AssetsFolder
 
 
 def into_option(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -25,7 +25,7 @@ def into_option(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def folder_in(state: State, into: Path | None) -> "AssetsFolder":
     """Return the assets folder; default: the folder of the project."""
-    from lakehouse.scaffolding.assets_folder import assets_folder_of
+    from lakehouse.scaffolding.assets_package import assets_folder_of
 
     if into is not None:
         return assets_folder_of(into)

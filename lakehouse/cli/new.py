@@ -34,8 +34,8 @@ def table(state: State, name: str, source: str, into: Path | None) -> None:
     NAME is layer and name, such as gold.daily_sales. From a table that is written by days, the
     template aggregates by day; from other tables, it selects rows without identifying columns.
     """
+    from lakehouse.scaffolding.new_files import write_files
     from lakehouse.scaffolding.table_text import source_of, table_text
-    from lakehouse.scaffolding.write_files import write_files
 
     if not _NAME.fullmatch(name):
         raise UsageError(

@@ -53,9 +53,9 @@ def feed(
     semicolons, tabs or bars and a header row; JSON, Parquet and Avro with their types.
     """
     from lakehouse.scaffolding.feed_plan import plan_feed
-    from lakehouse.scaffolding.sample_files import open_samples, read_samples
-    from lakehouse.scaffolding.sample_text import feed_files
-    from lakehouse.scaffolding.write_files import write_files
+    from lakehouse.scaffolding.feed_text import feed_files
+    from lakehouse.scaffolding.new_files import write_files
+    from lakehouse.scaffolding.samples import open_samples, read_samples
 
     files = open_samples(paths)
     folder = folder_in(state, into)

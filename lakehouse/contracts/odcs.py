@@ -52,38 +52,20 @@ def type_fields(column_type: ColumnType) -> dict[str, Any]:
     """Return the type fields of a property: the logical type, the physical type in Spark's
     notation, and the parts of a nested type.
     """
-    return {
-        **_logical_fields(column_type),
-        "physicalType": str(column_type),
-        **_parts(column_type),
-    }
-
-
-def _logical_fields(column_type: ColumnType) -> dict[str, Any]:
+    physical = {"physicalType": str(column_type)}
     match column_type:
         case Decimal():
-            return {"logicalType": "number"}
-        case Struct():
-            return {"logicalType": "object"}
-        case Array():
-            return {"logicalType": "array"}
-        case Map():
-            return {"logicalType": "map"}
-        case _:
-            return _LOGICAL_TYPES[str(column_type)]
-
-
-def _parts(column_type: ColumnType) -> dict[str, Any]:
-    match column_type:
+            return {"logicalType": "number", **physical}
         case Struct(fields=fields):
             parts = [{"name": field.name, **type_fields(field.type)} for field in fields]
-            return {"properties": parts}
+            return {"logicalType": "object", **physical, "properties": parts}
         case Array(element=element):
-            return {"items": type_fields(element)}
+            return {"logicalType": "array", **physical, "items": type_fields(element)}
         case Map(key=key, value=value):
-            return {"map": {"key": type_fields(key), "value": type_fields(value)}}
+            entries = {"key": type_fields(key), "value": type_fields(value)}
+            return {"logicalType": "map", **physical, "map": entries}
         case _:
-            return {}
+            return {**_LOGICAL_TYPES[str(column_type)], **physical}
 
 
 def contract_of(table: IcebergTable, settings: Settings, feed: Feed | None = None) -> Document:
@@ -94,22 +76,25 @@ def contract_of(table: IcebergTable, settings: Settings, feed: Feed | None = Non
 
     :param feed: the feed that lands in the table, if any.
     """
-    promised = {
+    tags = [f"{name}:{value}" if value else name for name, value in table.tags.items()]
+    content = {
         "status": "active",
         "domain": table.tags.get("domain", table.namespace),
-        "tags": [table.namespace, *_tags(table)],
+        "tags": [table.namespace, *tags],
         "description": _description(table),
         "schema": [_schema(table)],
         **_people(table),
         "slaProperties": _service_levels(table, feed),
     }
+    text = json.dumps(content, sort_keys=True, default=str)
+    digest = hashlib.sha256(text.encode()).hexdigest()[:12]
     document = {
         "apiVersion": API_VERSION,
         "kind": "DataContract",
         "id": f"{CATALOG_NAME}.{table.name}",
         "name": table.name,
-        "version": table.tags.get("version") or _digest(promised),
-        **promised,
+        "version": table.tags.get("version") or digest,
+        **content,
         "servers": [_server(table, settings)],
     }
     return {key: value for key, value in document.items() if value != []}
@@ -147,22 +132,24 @@ def _text_node(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 _Dumper.add_representer(str, _text_node)
 
 
-def _tags(table: IcebergTable) -> list[str]:
-    return [f"{name}:{value}" if value else name for name, value in table.tags.items()]
-
-
-def _digest(promised: Document) -> str:
-    text = json.dumps(promised, sort_keys=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
-
-
 def _description(table: IcebergTable) -> Document:
-    limitations = [_refused_rows(table), _personal_data(table)]
-    return {
-        "purpose": table.comment,
-        "usage": _usage(table),
-        **({"limitations": " ".join(filter(None, limitations))} if any(limitations) else {}),
-    }
+    limitations = []
+    if table.quarantine is not None:
+        limitations.append(
+            f"Rows that a rule refuses are in {table.quarantine.name}, with its name as reason."
+        )
+    if table.personal_columns:
+        names = [name for name in table.column_names if name in table.personal_columns]
+        limitations.append(f"Personal data: {', '.join(names)}.")
+    if table.subject:
+        limitations.append(
+            f"{table.subject} identifies a person, whose rows are erased on request."
+        )
+    elif table.no_subject and table.has_personal_data:
+        reason = f"No column identifies a person: {table.no_subject}"
+        limitations.append(reason.rstrip(".") + ".")
+    description = {"purpose": table.comment, "usage": _usage(table)}
+    return description | ({"limitations": " ".join(limitations)} if limitations else {})
 
 
 def _usage(table: IcebergTable) -> str:
@@ -177,28 +164,8 @@ def _usage(table: IcebergTable) -> str:
             return "Each write replaces all rows."
 
 
-def _refused_rows(table: IcebergTable) -> str:
-    if table.quarantine is None:
-        return ""
-    return f"Rows that a rule refuses are in {table.quarantine.name}, with its name as reason."
-
-
-def _personal_data(table: IcebergTable) -> str:
-    if not table.has_personal_data:
-        return ""
-    facts = []
-    if table.personal_columns:
-        names = [name for name in table.column_names if name in table.personal_columns]
-        facts.append(f"Personal data: {', '.join(names)}.")
-    if table.subject:
-        facts.append(f"{table.subject} identifies a person, whose rows are erased on request.")
-    elif table.no_subject:
-        facts.append(f"No column identifies a person: {table.no_subject}".rstrip(".") + ".")
-    return " ".join(facts)
-
-
 def _schema(table: IcebergTable) -> Document:
-    schema = {
+    schema: Document = {
         "name": table.short_name,
         "physicalName": table.name,
         "physicalType": "table",
@@ -210,13 +177,11 @@ def _schema(table: IcebergTable) -> Document:
         "customProperties": [
             _custom("tableFormat", "iceberg"),
             _custom("sqlDialect", "spark"),
-            *(
-                [_custom("partitioning", list(table.partitioning))]
-                if table.partitioning
-                else []
-            ),
         ],
     }
+    if table.partitioning:
+        partitioning = _custom("partitioning", list(table.partitioning))
+        schema["customProperties"].append(partitioning)
     return {key: value for key, value in schema.items() if value not in ([], "")}
 
 
@@ -229,7 +194,11 @@ def _property(table: IcebergTable, column: Column) -> Document:
     fields |= _positions("primaryKey", "primaryKeyPosition", primary_key(table), name)
     partitioned_by = tuple(dict.fromkeys(field.column for field in table.partition_fields))
     fields |= _positions("partitioned", "partitionKeyPosition", partitioned_by, name)
-    fields |= _classification(table, name)
+    if name in table.masked_columns:
+        is_personal = name in table.personal_columns
+        kind = "identifies a person" if is_personal else "stands for a person"
+        fields["classification"] = "personal"
+        fields["customProperties"] = [_custom("personalData", kind)]
     fields["quality"] = quality_of_column(table, name)
     # False is the default in the standard.
     return {key: value for key, value in fields.items() if value not in ([], "", False)}
@@ -237,16 +206,6 @@ def _property(table: IcebergTable, column: Column) -> Document:
 
 def _positions(flag: str, position: str, names: tuple[str, ...], name: str) -> Document:
     return {flag: True, position: names.index(name) + 1} if name in names else {}
-
-
-def _classification(table: IcebergTable, name: str) -> Document:
-    if name not in table.masked_columns:
-        return {}
-    what = "identifies a person" if name in table.personal_columns else "stands for a person"
-    return {
-        "classification": "personal",
-        "customProperties": [_custom("personalData", what)],
-    }
 
 
 def _relationships(table: IcebergTable) -> list[Document]:

@@ -10,7 +10,7 @@ from lakehouse.iceberg.rules.aggregate_rules import ColumnAggregateRule
 from lakehouse.iceberg.rules.size_schema_and_freshness import FreshRule, RowCountRule
 from lakehouse.tables.bounds import Bounds, Number
 from lakehouse.tables.castable_rule import CastableRule
-from lakehouse.tables.quoting import identifier
+from lakehouse.tables.quoting import dotted, identifier
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import IcebergTable, Merge
 
@@ -96,9 +96,13 @@ def _evaluation(table: IcebergTable, rule: Rule) -> Check:
         return {"type": "library", "metric": "rowCount", **_within(rule.bounds)}
     if isinstance(rule, ColumnAggregateRule) and rule.bounds:
         value = rule.aggregates(table)[rule.name]
-        return _query(f"SELECT {value} FROM {identifier(*table.name.split('.'))}", rule.bounds)
+        query = f"SELECT {value} FROM {dotted(table.name)}"
+        return {"type": "sql", "query": query, **_within(rule.bounds)}
     if _is_key(table, rule):
-        return {"type": "library", **_repeated(rule), **_tolerated(rule)}
+        check: Check = {"type": "library", "metric": "duplicateValues"}
+        if len(rule.columns) > 1:
+            check["arguments"] = {"properties": list(rule.columns)}
+        return {**check, **_tolerated(rule)}
     if _counts_nulls(rule):
         return {"type": "library", "metric": "nullValues", **_tolerated(rule)}
     if rule.is_row_rule and not isinstance(rule, CastableRule):
@@ -108,17 +112,6 @@ def _evaluation(table: IcebergTable, rule: Rule) -> Check:
             **_tolerated(rule),
         }
     return {"type": "text"}
-
-
-def _query(query: str, bounds: Bounds) -> Check:
-    return {"type": "sql", "query": query, **_within(bounds)}
-
-
-def _repeated(rule: Rule) -> Check:
-    repeated: Check = {"metric": "duplicateValues"}
-    if len(rule.columns) > 1:
-        repeated["arguments"] = {"properties": list(rule.columns)}
-    return repeated
 
 
 def _counts_nulls(rule: Rule) -> bool:
@@ -131,7 +124,7 @@ def _count_of_broken_rows(table: IcebergTable, rule: Rule) -> str:
     broken = f"count_if({table.broken_by(rule)})"
     if _share(rule):
         broken = f"100.0 * {broken} / greatest(count(1), 1)"
-    return f"SELECT {broken} FROM {identifier(*table.name.split('.'))}"
+    return f"SELECT {broken} FROM {dotted(table.name)}"
 
 
 def _is_enforced(rule: Rule) -> bool:

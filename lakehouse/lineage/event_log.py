@@ -1,7 +1,6 @@
 """The event file: one JSON object per line, in chronological order."""
 
 import json
-from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,7 +45,9 @@ class EventLog:
         """
         line = json.dumps(event, ensure_ascii=False).encode()
         with self.locked():
-            self._make_room(len(line))
+            size = self.path.stat().st_size if self.path.is_file() else 0
+            if size and size + len(line) > MAX_BYTES:
+                self.path.replace(self.earlier)
             append_line(self.path, line)
 
     def locked(self) -> AbstractContextManager[None]:
@@ -55,39 +56,18 @@ class EventLog:
         :raises LakehouseError: another process locks the file for several seconds.
         """
         busy = LakehouseError(
-            f"{self.path} was being written by another process for {_LOCK_SECONDS:.0f} s;"
-            " expected it free by then.",
-            next_step="Nothing is to be done: the next write of the table tells it.",
+            f"{self.path} was locked by another process for {_LOCK_SECONDS:.0f} s.",
+            next_step="The next write of the table emits the event.",
         )
         return file_lock(self.folder / "write.lock", _LOCK_SECONDS, busy)
 
     def recorded(self, run_id: str) -> set[str]:
         """Return the types of the recorded events of a run."""
-        kinds = set()
-        for path in (self.earlier, self.path):
-            for line in _lines(path):
-                if run_id.encode() in line:
-                    kinds |= _kind(line, run_id)
-        return kinds
-
-    def _make_room(self, added_bytes: int) -> None:
-        if not self.path.is_file():
-            return
-        size = self.path.stat().st_size
-        if size and size + added_bytes > MAX_BYTES:
-            self.path.replace(self.earlier)
-
-
-def _lines(path: Path) -> Iterator[bytes]:
-    if path.is_file():
-        with path.open("rb") as file:
-            yield from file
-
-
-def _kind(line: bytes, run_id: str) -> set[str]:
-    try:
-        event = json.loads(line)
-    except ValueError:
-        # A partial line of a killed process.
-        return set()
-    return {event["eventType"]} if event["run"]["runId"] == run_id else set()
+        types = set()
+        for path in filter(Path.is_file, (self.earlier, self.path)):
+            for line in path.read_bytes().split(b"\n"):
+                if run_id.encode() in line and line.endswith(b"}"):
+                    event = json.loads(line)
+                    if event["run"]["runId"] == run_id:
+                        types.add(event["eventType"])
+        return types

@@ -18,7 +18,6 @@ from lakehouse.iceberg.metadata.write_result import (
     Published,
     Refused,
     RuleResult,
-    Unchanged,
     by_table,
 )
 from lakehouse.lineage.names import DatasetName, DatasetNames, run_id_of
@@ -272,29 +271,19 @@ def _measured(result: RuleResult) -> Json:
 
 
 def _statistics(outcome: Outcome) -> dict[str, Json]:
-    match outcome:
-        case Published():
-            written = {
-                "rowCount": outcome.added_rows,
-                "size": outcome.added_bytes,
-                "fileCount": outcome.added_files,
-            }
-        case Unchanged():
-            written = {"rowCount": 0, "size": 0, "fileCount": 0}
-        case _:
-            return {}
+    if isinstance(outcome, Refused):
+        return {}
+    written = {"rowCount": 0, "size": 0, "fileCount": 0}
+    if isinstance(outcome, Published):
+        written = {
+            "rowCount": outcome.added_rows,
+            "size": outcome.added_bytes,
+            "fileCount": outcome.added_files,
+        }
     return {"outputStatistics": facet("OutputStatisticsOutputDatasetFacet", written)}
 
 
 def _run_facets(table: IcebergTable, outcome: Outcome) -> dict[str, Json]:
-    facets = {"lakehouse_write": facet("WriteRunFacet", _write(table, outcome))}
-    if isinstance(outcome, Refused):
-        rules = ", ".join(result.rule.name for result in outcome.reasons)
-        facets |= _error(f"Refused by {rules}.")
-    return facets
-
-
-def _write(table: IcebergTable, outcome: Outcome) -> Json:
     written: Json = {"outcome": type(outcome).__name__.lower(), "attempts": outcome.attempts}
     if isinstance(outcome, Published):
         written["operation"] = outcome.operation
@@ -302,7 +291,11 @@ def _write(table: IcebergTable, outcome: Outcome) -> Json:
     if outcome.quarantined and table.quarantine:
         written["quarantine"] = table.quarantine.name
         written["quarantinedRows"] = outcome.quarantined.rows
-    return written
+    facets = {"lakehouse_write": facet("WriteRunFacet", written)}
+    if isinstance(outcome, Refused):
+        rules = ", ".join(result.rule.name for result in outcome.reasons)
+        facets |= _error(f"Refused by {rules}.")
+    return facets
 
 
 def _partitions(write: BegunWrite) -> dict[str, Json]:

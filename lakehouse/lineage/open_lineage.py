@@ -6,12 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.write_events import BegunWrite
 from lakehouse.iceberg.metadata.write_result import Outcome, Published
-from lakehouse.lineage.delivery import Delivery
+from lakehouse.lineage.event_delivery import send_events
 from lakehouse.lineage.event_log import EventLog
 from lakehouse.lineage.events import EventMaker, Json
 from lakehouse.lineage.names import DatasetNames, run_id_of
@@ -24,41 +23,11 @@ NAMESPACE = "lakehouse"
 
 
 @dataclass(frozen=True)
-class OpenRuns:
-    """Open writes of a home by table; used under the table lock."""
-
-    folder: Path
-
-    def begin(self, table: str, write_id: str, start: dict[str, Any]) -> None:
-        """Record a write before its START event is emitted."""
-        replace_text(self._file(table, write_id), json.dumps(start, ensure_ascii=False))
-
-    def end(self, table: str, write_id: str) -> None:
-        """Remove a write after its end event."""
-        self._file(table, write_id).unlink(missing_ok=True)
-
-    def of(self, table: str) -> list[str]:
-        """Return the open write ids of a table, oldest first."""
-        folder = self.folder / table
-        return sorted(file.stem for file in folder.glob("*.json")) if folder.is_dir() else []
-
-    def start(self, table: str, write_id: str) -> dict[str, Any]:
-        """Return the START event of a write."""
-        event: dict[str, Any] = json.loads(
-            self._file(table, write_id).read_text(encoding="utf-8")
-        )
-        return event
-
-    def _file(self, table: str, write_id: str) -> Path:
-        return self.folder / table / f"{write_id}.json"
-
-
-@dataclass(frozen=True)
 class OpenLineageEvents:
     """Emits one START and one COMPLETE, FAIL or ABORT event for each write id.
 
-    Errors are logged and do not fail the write; the next writer of the table emits a missing
-    end event.
+    Errors are logged and do not fail the write. The START events of open writes are stored in
+    one file each, so that the next writer of the table can emit a missing end event.
     """
 
     settings: Settings
@@ -70,10 +39,6 @@ class OpenLineageEvents:
         return EventLog(self.settings.openlineage_file)
 
     @cached_property
-    def _open_runs(self) -> OpenRuns:
-        return OpenRuns(self.log.folder / "open")
-
-    @cached_property
     def _maker(self) -> EventMaker:
         names = DatasetNames(self.catalog, self.settings.region)
         return EventMaker(self.settings.name or NAMESPACE, names, self.settings.warehouse)
@@ -83,7 +48,7 @@ class OpenLineageEvents:
 
         def emit() -> None:
             start = self._maker.start(write)
-            self._open_runs.begin(write.table.name, write.write_id, start)
+            replace_text(self._open_file(write), json.dumps(start, ensure_ascii=False))
             self.log.append(start)
 
         _attempt(emit)
@@ -97,20 +62,20 @@ class OpenLineageEvents:
         self._end(write, lambda: self._maker.failure(write, error, had_conflict=had_conflict))
 
     def unended(self, table: str) -> Sequence[str]:
-        """Return the ids of writes of a table without an end event."""
-        return self._open_runs.of(table)
+        """Return the ids of writes of a table without an end event, oldest first."""
+        return sorted(file.stem for file in self._open_folder(table).glob("*.json"))
 
     def resolved(self, write: BegunWrite, published: Published | None) -> None:
         """Emit the missing events of a write whose process crashed."""
 
         def emit() -> None:
-            start = self._open_runs.start(write.table.name, write.write_id)
+            start = json.loads(self._open_file(write).read_text(encoding="utf-8"))
             recorded = self.log.recorded(run_id_of(write.write_id))
             if "START" not in recorded:
                 self.log.append(start)
             if not recorded - {"START"}:
                 self.log.append(self._maker.end_of_crashed(start, write, published))
-            self._open_runs.end(write.table.name, write.write_id)
+            self._close(write)
 
         _attempt(emit)
         send_waiting(self.settings)
@@ -118,28 +83,31 @@ class OpenLineageEvents:
     def _end(self, write: BegunWrite, make: Callable[[], Json]) -> None:
         def emit() -> None:
             self.log.append(make())
-            self._open_runs.end(write.table.name, write.write_id)
+            self._close(write)
 
         _attempt(emit)
         send_waiting(self.settings)
 
+    def _close(self, write: BegunWrite) -> None:
+        self._open_file(write).unlink(missing_ok=True)
+
+    def _open_folder(self, table: str) -> Path:
+        return self.log.folder / "open" / table
+
+    def _open_file(self, write: BegunWrite) -> Path:
+        return self._open_folder(write.table.name) / f"{write.write_id}.json"
+
 
 def send_waiting(settings: Settings) -> None:
     """Send queued events to the configured endpoint, if any."""
-    if settings.openlineage_url is None:
-        return
-    delivery = Delivery(
-        EventLog(settings.openlineage_file),
-        settings.openlineage_url,
-        settings.openlineage_key,
-        _logger,
-    )
-    _attempt(delivery.send_waiting)
+    url, log = settings.openlineage_url, EventLog(settings.openlineage_file)
+    if url is not None:
+        _attempt(lambda: send_events(log, url, settings.openlineage_key, _logger))
 
 
-def _attempt(emit: Callable[[], object]) -> None:
+def _attempt(emit: Callable[[], None]) -> None:
     """Log errors that must not fail a write, such as a full disk."""
     try:
         emit()
     except Exception as error:
-        _logger.warning("An event of OpenLineage was not told: %s.", type(error).__name__)
+        _logger.warning("An OpenLineage event was not emitted: %s.", type(error).__name__)

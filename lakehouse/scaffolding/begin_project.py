@@ -10,185 +10,14 @@ from pathlib import Path
 
 from lakehouse.errors import UsageError
 from lakehouse.project_file import FILE, find_project_file
-from lakehouse.scaffolding.write_files import check_new, differs, write_files
+from lakehouse.scaffolding.new_files import check_new, differs, write_files
 from lakehouse.tables.escaping import shown
 
 _PACKAGE = re.compile(r"[a-z][a-z0-9_]*")
 _TAKEN = frozenset({"conftest", "lakehouse", "test", "tests"})
 _SHARED_FILES = ("README.md", ".gitignore", "Makefile")
 """Files that a folder can have before it becomes a project."""
-_LAYERS = {
-    "bronze": "What was delivered, as it came: appended, every row stamped with its source.",
-    "silver": "What was delivered, as it is used: typed, validated, deduplicated.",
-    "gold": "What people query: facts and figures, computed from silver.",
-}
-_PYPROJECT = """\
-[build-system]
-requires = ["setuptools>=80"]
-build-backend = "setuptools.build_meta"
-
-[project]
-name = "{package}"
-version = "0.1.0"
-description = "Tables of {package}, on lakehouse."
-requires-python = ">=3.11,<3.14"
-# Of lakehouse's own wheel; PyPI has a package of others by that name, and none of these versions.
-dependencies = ["lakehouse~={version}"]
-
-[project.optional-dependencies]
-dev = ["pytest", "ruff"]
-
-[tool.setuptools.packages.find]
-include = ["{package}", "{package}.*"]
-
-[tool.setuptools.package-data]
-"*" = ["*.sql"]
-
-# By this the commands of lakehouse find the project, in this folder and below it.
-[tool.lakehouse]
-definitions = "{package}.definitions"
-assets = "{package}.assets"
-
-[tool.dagster]
-module_name = "{package}.definitions"
-code_location_name = "{package}.definitions"
-
-[tool.dg]
-directory_type = "project"
-
-[tool.dg.project]
-root_module = "{package}"
-code_location_target_module = "{package}.definitions"
-code_location_name = "{package}.definitions"
-
-[tool.pytest.ini_options]
-testpaths = ["tests"]
-
-[tool.ruff]
-line-length = 96
-
-[tool.ruff.lint]
-select = ["E", "F", "I", "UP"]
-"""
-_WORKSPACE = """\
-load_from:
-  - python_module:
-      module_name: {package}.definitions
-      working_directory: .
-      location_name: {package}.definitions
-"""
-_MAKEFILE = """\
-.DEFAULT_GOAL := help
-# That of the environment which lakehouse is installed in.
-PYTHON ?= python
-
-.PHONY: help
-help: ## List the targets
-\t@awk -F ':.*## ' '/^[a-z]+:.*## / {{ printf "  make %-6s %s\\n", $$1, $$2 }}' $(MAKEFILE_LIST)
-
-.PHONY: setup
-setup: ## Install what tests and lint need, and fetch what Spark needs, once
-\t@$(PYTHON) -m pip install -e '.[dev]'
-\t@lakehouse setup
-
-.PHONY: dev
-dev: ## Open the Dagster UI; files in the inbox are ingested as long as it is open
-\t@lakehouse dev
-
-.PHONY: plan
-plan: ## Compare the declarations with the tables; fails where a change waits
-\t@lakehouse plan --check
-
-.PHONY: test
-test: ## Run the tests
-\t@$(PYTHON) -m pytest
-
-.PHONY: lint
-lint: ## Check style and format
-\t@$(PYTHON) -m ruff check .
-\t@$(PYTHON) -m ruff format --check .
-"""
-_WORKFLOW = """\
-name: ci
-on: [push, pull_request]
-jobs:
-  test:
-    runs-on: ubuntu-latest
-    steps:
-      - uses: actions/checkout@v4
-      - uses: actions/setup-python@v5
-        with:
-          python-version: "3.12"
-      # A variable of the repository says where the wheel of lakehouse is: its path or address.
-      - run: python -m pip install "${{LAKEHOUSE_WHEEL:?is not set}}"
-        env:
-          LAKEHOUSE_WHEEL: ${{{{ vars.LAKEHOUSE_WHEEL }}}}
-      - run: make setup lint plan test
-"""
-_GITIGNORE = """\
-.lakehouse/
-.venv/
-__pycache__/
-*.egg-info/
-build/
-dist/
-.pytest_cache/
-.ruff_cache/
-spark-warehouse/
-metastore_db/
-derby.log
-"""
-_README = """\
-# {package}
-
-Tables of {package}, on lakehouse: declared once, audited before they are published.
-
-```bash
-python -m venv .venv && source .venv/bin/activate
-pip install PATH_OF_THE_WHEEL_OF_LAKEHOUSE
-make setup
-```
-
-| | |
-|---|---|
-| `lakehouse new feed FILE...` | looks at files, and writes a feed of them with its tables |
-| `lakehouse new table NAME --from TABLE` | begins a table that is computed from another one |
-| `lakehouse try TABLE` | computes a table on a sample, and writes nothing |
-| `lakehouse ingest` | takes what waits in `.lakehouse/inbox/`, and brings the tables up to date |
-| `lakehouse status` | lists the tables |
-| `make dev` | opens the Dagster UI; files are ingested as long as it is open |
-| `make plan lint test` | is what continuous integration runs |
-
-Tables are declared in `{package}/assets/`, one file for each.
-They are kept in `.lakehouse/`, unless `LAKEHOUSE_HOME` names another folder.
-"""
-_DEFINITIONS = '''\
-"""What exists, as Dagster and the commands of lakehouse find it.
-
-A table or a feed is added by a file in `{package}/assets/`, and needs no line here.
-"""
-
-from lakehouse.project import Project
-
-PROJECT = Project("{package}.assets")
-defs = PROJECT.defs
-'''
-_CONFTEST = '''\
-"""The fixtures of lakehouse for all tests. That this file lies here lets them import {package}."""
-
-pytest_plugins = ["lakehouse.testing"]
-'''
-_TEST = '''\
-"""What is declared can be loaded, and goes together."""
-
-import dagster as dg
-
-from {package}.definitions import defs
-
-
-def test_everything_can_be_loaded():
-    dg.Definitions.validate_loadable(defs)
-'''
+_TEMPLATE = Path(__file__).with_name("project.yaml")
 
 
 @dataclass(frozen=True)
@@ -234,25 +63,11 @@ def begin_project(root: Path, package: str | None, version: str) -> BegunProject
 
 def _project_files(package: str, version: str) -> dict[Path, str]:
     """Return the files by their paths; the one that marks the folder as a project is last."""
-    assets = f"{package}/assets"
-    templates = {
-        f"{package}/__init__.py": '"""Tables of {package}."""\n',
-        f"{package}/definitions.py": _DEFINITIONS,
-        f"{assets}/__init__.py": '"""One file for each table, in the folder of its layer."""\n',
-        **{f"{assets}/{layer}/__init__.py": f'"""{doc}"""\n' for layer, doc in _LAYERS.items()},
-        "tests/test_definitions.py": _TEST,
-        "conftest.py": _CONFTEST,
-        "README.md": _README,
-        "Makefile": _MAKEFILE,
-        ".gitignore": _GITIGNORE,
-        ".github/workflows/ci.yml": _WORKFLOW,
-        "workspace.yaml": _WORKSPACE,
-        FILE: _PYPROJECT,
-    }
-    return {
-        Path(path): text.format(package=package, version=version)
-        for path, text in templates.items()
-    }
+    import yaml
+
+    text = _TEMPLATE.read_text(encoding="utf-8")
+    text = text.replace("<package>", package).replace("<version>", version)
+    return {Path(path): content for path, content in yaml.safe_load(text).items()}
 
 
 def _known_package(root: Path) -> str | None:
@@ -285,7 +100,7 @@ def _check_name(name: str, root: Path) -> None:
             " letters, digits and underscores, and no keyword of Python.",
             next_step="Give --name, such as shop.",
         )
-    if name in _TAKEN or name in sys.stdlib_module_names or _is_elsewhere(name, root):
+    if name in _TAKEN or name in sys.stdlib_module_names or _is_installed(name, root):
         raise UsageError(
             f"There is a package {name} in this Python already; expected another name, since only"
             " one of them could be imported.",
@@ -293,7 +108,7 @@ def _check_name(name: str, root: Path) -> None:
         )
 
 
-def _is_elsewhere(name: str, root: Path) -> bool:
+def _is_installed(name: str, root: Path) -> bool:
     spec = importlib.util.find_spec(name)
     if spec is None:
         return False

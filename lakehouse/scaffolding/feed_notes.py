@@ -49,7 +49,8 @@ def silver_notes(plan: FeedPlan) -> list[str]:
     if plan.days is not None:
         days = plan.days
         noun = "day" if days.with_rows == 1 else "days"
-        gaps = f", {days.without_rows} between have none" if days.without_rows else ""
+        without_rows = (days.last - days.first).days + 1 - days.with_rows
+        gaps = f", {without_rows} between have none" if without_rows else ""
         notes.append(
             f"Rows are partitioned by the day of {days.column.delivered}: {days.with_rows} {noun}"
             f" from {days.first} to {days.last} have rows{gaps}."
@@ -60,8 +61,9 @@ def silver_notes(plan: FeedPlan) -> list[str]:
 def unclear_notes(plan: FeedPlan) -> list[str]:
     """Return the columns that stay text though their values are no plain text."""
     by_reason: dict[str, list[str]] = {}
-    for column in plan.unclear_columns:
+    for column in plan.columns:
         by_reason.setdefault(column.reading.unclear, []).append(column.name)
+    by_reason.pop("", None)
     return [f"{_listed(names)}: {reason}." for reason, names in by_reason.items()]
 
 
@@ -120,7 +122,7 @@ def _note(column: PlannedColumn) -> str:
 
 
 def _nothing(column: PlannedColumn) -> str:
-    """Describe what stands for missing values, and in how many rows."""
+    """Describe the words for missing values, and in how many rows."""
     counts = dict(column.profile.nothing)
     if column.profile.blank_rows:
         what = "empty text" if column.profile.file_type else "spaces alone"

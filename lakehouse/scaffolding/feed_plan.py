@@ -9,13 +9,13 @@ from datetime import date, timedelta
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakehouse.scaffolding.column_profile import ColumnProfile, profile_column, word_set
-from lakehouse.scaffolding.column_types import Reading, hints_of, reading_of
+from lakehouse.scaffolding.column_readings import Reading, reading_of
 from lakehouse.scaffolding.file_types import bronze_type
 from lakehouse.scaffolding.key_columns import KeyGuess, guess_key, repeated_rows
-from lakehouse.scaffolding.personal_columns import personal_columns, stands_for_person
-from lakehouse.scaffolding.sample_files import FILE_NUMBER, Samples
-from lakehouse.tables.feed import CSV_FORMATS, is_own_name
+from lakehouse.scaffolding.personal_columns import is_person_key, personal_columns
+from lakehouse.scaffolding.sampled_column import ColumnProfile, profile_column, word_set
+from lakehouse.scaffolding.samples import FILE_NUMBER, Samples
+from lakehouse.tables.feed import is_own_name
 from lakehouse.tables.layout_validation import can_be_read
 
 _PLAIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
@@ -78,7 +78,7 @@ class PlannedColumn:
 
     @property
     def has_blanks(self) -> bool:
-        """Whether spaces or words stand for missing values of a type other than text."""
+        """Whether spaces or words mean missing values of a type other than text."""
         is_text = self.bronze_type == "string"
         has_some = bool(self.profile.blank_rows or self.profile.nothing)
         return is_text and self.type != "string" and has_some
@@ -105,11 +105,6 @@ class PlannedDays:
         first = self.first - timedelta(days=self.column.reading.has_offsets)
         return first.replace(day=1)
 
-    @property
-    def without_rows(self) -> int:
-        """The number of days between the first and the last that have no row."""
-        return (self.last - self.first).days + 1 - self.with_rows
-
 
 @dataclass(frozen=True)
 class FeedPlan:
@@ -135,25 +130,10 @@ class FeedPlan:
         return int(self.samples.texts.num_rows)
 
     @property
-    def files(self) -> int:
-        """The number of files."""
-        return len(self.samples.files)
-
-    @property
-    def formats(self) -> tuple[str, ...]:
-        """The formats of the files, unless feeds accept them by default."""
-        formats = {file.file_format for file in self.samples.files}
-        return () if formats <= set(CSV_FORMATS) else tuple(sorted(formats))
-
-    @property
-    def is_typed(self) -> bool:
-        """Whether the files have types."""
-        return bool(self.samples.types)
-
-    @property
     def source(self) -> str:
         """What the guesses are based on."""
-        files = "1 file" if self.files == 1 else f"{self.files:,} files"
+        number = len(self.samples.files)
+        files = "1 file" if number == 1 else f"{number:,} files"
         return f"{self.rows:,} {'row' if self.rows == 1 else 'rows'} of {files}"
 
     @property
@@ -170,11 +150,6 @@ class FeedPlan:
     def personal_columns(self) -> tuple[PlannedColumn, ...]:
         """Columns that can identify a person directly."""
         return tuple(column for column in self.columns if column.why_personal)
-
-    @property
-    def unclear_columns(self) -> tuple[PlannedColumn, ...]:
-        """Columns that stay text though their values are no plain text."""
-        return tuple(column for column in self.columns if column.reading.unclear)
 
 
 def plan_feed(samples: Samples, name: str, time_zone: str, today: date) -> FeedPlan:
@@ -216,10 +191,9 @@ def _columns(
 ) -> tuple[PlannedColumn, ...]:
     names = _silver_names(profiles)
     personal = personal_columns(profiles)
-    hints = hints_of(profiles.values(), samples.delimiter)
     columns = []
     for delivered, profile in profiles.items():
-        reading = reading_of(profile, hints)
+        reading = reading_of(profile, samples.delimiter)
         if delivered in personal and not reading.days and not profile.file_type:
             # A number that identifies a person, such as a phone, is no quantity.
             reading = Reading()
@@ -282,8 +256,8 @@ def _is_version(column: PlannedColumn) -> bool:
 
 def _subject(columns: Sequence[PlannedColumn]) -> PlannedColumn | None:
     """Return the column that identifies a person, or else the first e-mail address."""
-    named = (column for column in columns if stands_for_person(column.profile))
-    addresses = (column for column in columns if column.profile.looks_like("email"))
+    named = (column for column in columns if is_person_key(column.profile))
+    addresses = (column for column in columns if column.profile.is_mostly("email"))
     return next(named, None) or next(addresses, None)
 
 

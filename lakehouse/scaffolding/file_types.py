@@ -38,7 +38,7 @@ def file_types(path: Path, file_format: str, max_rows: int) -> Types:
 
 
 def common_types(types: Iterable[Types]) -> Types:
-    """Return types that hold the values of several files; text if there is no other."""
+    """Return types for the values of several files; text if there is no other."""
     by_name: dict[str, list[pa.DataType]] = {}
     for columns in types:
         for name, kind in columns.items():

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from lakehouse.scaffolding.column_profile import word_set, words_of
+from lakehouse.scaffolding.sampled_column import word_set, words_of
 
 _KEY_WORDS = word_set(
     "id ids no nr num number nummer code key uuid guid sku ref line position pos item row zeile"

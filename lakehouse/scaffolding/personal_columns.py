@@ -7,8 +7,8 @@ their letters. German and its neighbours join words: `Kundennummer` is one.
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
-from lakehouse.scaffolding.column_profile import ColumnProfile, word_set
 from lakehouse.scaffolding.key_columns import is_key_name
+from lakehouse.scaffolding.sampled_column import ColumnProfile, word_set
 
 _OtherColumns = Literal["", "data", "keys"]
 _PERSONAL_WORDS = """
@@ -67,41 +67,41 @@ _JOINED_ENDINGS = ("id", "no", "nr", "number", "nummer", "code", "key", "kennung
 def personal_columns(columns: Mapping[str, ColumnProfile]) -> dict[str, str]:
     """Return the names of columns that can identify a person directly, with the reason."""
     reasons = {name: _why_personal(column, "") for name, column in columns.items()}
-    others: _OtherColumns = ""
+    context: _OtherColumns = ""
     if any(reasons.values()):
-        others = "data"
-    elif any(is_key_name(name) and stands_for_person(c) for name, c in columns.items()):
-        others = "keys"
+        context = "data"
+    elif any(is_key_name(name) and is_person_key(c) for name, c in columns.items()):
+        context = "keys"
     return {
         name: reason
         for name, column in columns.items()
-        if (reason := reasons[name] or _why_personal(column, others))
+        if (reason := reasons[name] or _why_personal(column, context))
     }
 
 
-def _why_personal(column: ColumnProfile, others: _OtherColumns) -> str:
-    """Say why a column can identify a person; empty if nothing shows it.
+def _why_personal(column: ColumnProfile, context: _OtherColumns) -> str:
+    """Return why a column can identify a person; empty if nothing shows it.
 
-    :param others: what other columns contain about people.
+    :param context: the personal content of other columns.
     """
     if column.has_parts:
         return ""
-    if column.looks_like("email"):
+    if column.is_mostly("email"):
         return "e-mail addresses"
-    if column.looks_like("phone"):
+    if column.is_mostly("phone"):
         return "looks like phone numbers"
     if _is_named_personal(column.words):
         return "named as what identifies a person"
     if column.count_like("email") or column.count_like("phone") > 0:
         return "e-mail addresses or phone numbers among its values"
     words = _known_words(column.words)
-    has_full_names = column.looks_like("full_name")
+    has_full_names = column.is_mostly("full_name")
     if words & _PERSONS and (words & _NAMES or has_full_names):
         return "looks like names of people"
     has_text = 2 * column.matching_rows(r".*\pL.*") > column.filled_rows
-    if not others or not has_text or len(column.words) != 1:
+    if not context or not has_text or len(column.words) != 1:
         return ""
-    if words & _NAMES and (others == "data" or has_full_names):
+    if words & _NAMES and (context == "data" or has_full_names):
         return "a name, beside others that tell of people"
     is_person = _is_person(column)
     return "named as a person, beside others that tell of people" if is_person else ""
@@ -111,10 +111,10 @@ def has_full_names(column: ColumnProfile) -> bool:
     """Whether a column is named as a name, and has values such as `Ada Lovelace`, as cities and
     companies can have too.
     """
-    return bool(_known_words(column.words) & _NAMES) and column.looks_like("full_name")
+    return bool(_known_words(column.words) & _NAMES) and column.is_mostly("full_name")
 
 
-def stands_for_person(column: ColumnProfile) -> bool:
+def is_person_key(column: ColumnProfile) -> bool:
     """Whether a column is named as the key of a person, such as `customer_id`, or as a person."""
     if column.has_parts:
         return False
@@ -126,8 +126,8 @@ def stands_for_person(column: ColumnProfile) -> bool:
 
 
 def _is_person(column: ColumnProfile) -> bool:
-    (*others, word) = column.words or ("",)
-    return not others and _ALIASES.get(word, word) in _HUMANS
+    (*qualifiers, word) = column.words or ("",)
+    return not qualifiers and _ALIASES.get(word, word) in _HUMANS
 
 
 def _known_words(words: Iterable[str]) -> set[str]:

@@ -1,41 +1,27 @@
-"""What the site tells, as values: read in one go, and written to pages without another look."""
+"""The content of the site as values, read once and independent of how it is shown."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Literal
 
-from lakehouse.alerts.overdue_tables import Freshness
+from lakehouse.alerts.incidents import Incident
 from lakehouse.alerts.table_states import Condition, State
+from lakehouse.iceberg.metadata.history import History, Snapshot
+from lakehouse.iceberg.metadata.table_state import ColumnState, TableState
 from lakehouse.iceberg.metadata.time_series import Series
+from lakehouse.iceberg.read.refused_rows import RefusedRows
 from lakehouse.site.table_trends import TableTrend
-from lakehouse.tables.table_names import namespace_of
+from lakehouse.tables.feed import Feed
+from lakehouse.tables.table import Column, IcebergTable
+from lakehouse.upkeep.upkeep_records import UpkeepRecord
 
 Outcome = Literal["passed", "quarantined", "warned", "failed", "not run"]
-_HOLDING: tuple[Outcome, ...] = ("passed", "quarantined")
-_WORST_FIRST: tuple[Outcome, ...] = ("failed", "warned", "quarantined", "passed", "not run")
-
-
-@dataclass(frozen=True)
-class ColumnFacts:
-    """A column: its name, its type as Spark writes it, and what it means.
-
-    `personal` says how it is about people, in words; empty where it is not.
-    """
-
-    name: str
-    type: str
-    doc: str = ""
-    personal: str = ""
-    is_required: bool = False
 
 
 @dataclass(frozen=True)
 class CheckFacts:
-    """A check, what happens where it does not hold, and what came of it last.
-
-    No row that failed is here, and no text that a run made of one.
-    """
+    """A check and its last result, without failing rows and without text from a run."""
 
     name: str
     description: str = ""
@@ -49,163 +35,89 @@ class CheckFacts:
 
 
 @dataclass(frozen=True)
-class QuarantineFacts:
-    """The rows of a table that were refused: how many there are, by which rules, and over
-    time.
+class TableFacts:
+    """The content of a table's page.
+
+    :param declared: None if the table is not declared.
+    :param metadata: None, like `history`, if it was not read.
+    :param damage: why it cannot be read.
+    :param unsupported: why only Spark can read it.
     """
 
-    table: str
-    rows: int = 0
-    by_rule: Mapping[str, int] = field(default_factory=dict)
-    newest_at: datetime | None = None
-    trend: Series = ()
-
-
-@dataclass(frozen=True)
-class IncidentFacts:
-    """Something that fails and is not resolved: without rows, and without names of files."""
-
-    title: str
-    kind: str
-    severity: str
-    opened_at: datetime
-    times: int
-    is_acknowledged: bool
-    table: str = ""
-    url: str = ""
-    """The page of Dagster's UI that shows it."""
-
-
-@dataclass(frozen=True)
-class UpkeepFacts:
-    """The last time that a step of upkeep was tried on a table."""
-
-    step: str
-    outcome: str
-    at: datetime
-    fewer_files: int
-    cost_bytes: int
-    reason: str = ""
-
-
-@dataclass(frozen=True)
-class FeedFacts:
-    """A feed: where its files land, of which kinds they are, and how often they come."""
-
     name: str
-    table: str
-    formats: tuple[str, ...]
-    time_zone: str
-    expected_within: timedelta | None = None
-    warnings: tuple[str, ...] = ()
-    """What an operator has to do about its files."""
-
-
-@dataclass(frozen=True)
-class TableFacts:
-    """All that the site tells of a table."""
-
-    name: str
-    is_declared: bool
-    is_there: bool
-    comment: str = ""
-    description: str = ""
-    owner: str = ""
-    tags: Mapping[str, str] = field(default_factory=dict)
-    kinds: tuple[str, ...] = ()
-    columns: tuple[ColumnFacts, ...] = ()
-    write_mode: str = ""
-    partitioning: tuple[str, ...] = ()
-    no_subject: str = ""
-    location: str = ""
-    format_version: int | None = None
-    rows: int = 0
-    size_bytes: int = 0
-    files: int = 0
-    snapshots: int = 0
-    written_at: datetime | None = None
-    condition: Condition = field(default_factory=Condition)
+    declared: IcebergTable | None
+    metadata: TableState | None = None
+    history: History | None = None
+    exists: bool = True
     damage: str = ""
-    """Why it cannot be read, where something of it is missing."""
     unsupported: str = ""
-    """Why it is not read, where only Spark knows the type of a column."""
+    description: str = ""
+    kinds: Collection[str] = ()
+    condition: Condition = field(default_factory=Condition)
     contract: str = ""
-    """What it promises to those who read it, as YAML of the Open Data Contract Standard."""
     quarantine_of: str = ""
-    quarantine: QuarantineFacts | None = None
+    quarantined: RefusedRows | None = None
     checks: tuple[CheckFacts, ...] = ()
-    incidents: tuple[IncidentFacts, ...] = ()
-    upkeep: tuple[UpkeepFacts, ...] = ()
+    upkeep: tuple[UpkeepRecord, ...] = ()
     trend: TableTrend = field(default_factory=TableTrend)
 
     @property
-    def is_read(self) -> bool:
-        """Whether its metadata was read."""
-        return self.is_there and not (self.damage or self.unsupported)
+    def main(self) -> Snapshot | None:
+        """The current snapshot."""
+        return self.history.main if self.history else None
 
     @property
-    def layer(self) -> str:
-        """The namespace that it is in."""
-        return namespace_of(self.name)
+    def rows(self) -> int:
+        """The number of rows."""
+        return self.main.rows if self.main else 0
+
+    def total(self, *keys: str) -> int:
+        """Return the sum of some totals of the current snapshot's summary."""
+        return sum(self.main.count(f"total-{key}") for key in keys) if self.main else 0
 
     @property
-    def short_name(self) -> str:
-        """The name without its layer."""
-        return self.name.rpartition(".")[2]
+    def comment(self) -> str:
+        """The declared comment, or that of the metadata."""
+        comment = self.declared.comment if self.declared else ""
+        return comment or (self.metadata.comment if self.metadata else "")
 
     @property
-    def failed_checks(self) -> tuple[CheckFacts, ...]:
-        """The checks that do not hold of what readers see, or of a candidate."""
-        return tuple(check for check in self.checks if check.outcome == "failed")
+    def columns(self) -> Sequence[Column | ColumnState]:
+        """The declared columns, or those of the metadata."""
+        if self.declared:
+            return self.declared.columns
+        return self.metadata.columns if self.metadata else ()
 
-    @property
-    def warned_checks(self) -> tuple[CheckFacts, ...]:
-        """The checks that people are told of."""
-        return tuple(check for check in self.checks if check.outcome == "warned")
-
-    @property
-    def passed_checks(self) -> tuple[CheckFacts, ...]:
-        """The checks that hold for published rows; none of a blocked table, whose checks
-        evaluated a candidate that readers do not see.
-        """
-        if self.state == "blocked":
-            return ()
-        return tuple(check for check in self.checks if check.outcome in _HOLDING)
-
-    @property
-    def worst_checks(self) -> tuple[CheckFacts, ...]:
-        """All checks, those that do not hold first."""
-        return tuple(sorted(self.checks, key=lambda check: _WORST_FIRST.index(check.outcome)))
-
-    @property
-    def freshness(self) -> tuple[Freshness, ...]:
-        """How old it may be."""
-        return self.condition.freshness
+    def checks_that(self, *outcomes: Outcome) -> list[CheckFacts]:
+        """Return the checks with one of these outcomes."""
+        return [check for check in self.checks if check.outcome in outcomes]
 
     @property
     def state(self) -> State:
         """Its worst state."""
         return self.condition.state(
-            exists=self.is_there,
+            exists=self.exists,
             damage=self.damage,
             unsupported=self.unsupported,
-            has_failed_checks=bool(self.failed_checks),
+            has_failed_checks=bool(self.checks_that("failed")),
         )
 
 
 @dataclass(frozen=True)
 class SiteFacts:
-    """All that the site tells, as of a moment.
+    """The content of the site at a timestamp.
 
-    `sources` are, by table, the tables that it is computed from.
+    :param tables: by name.
+    :param sources: by table, the tables that it is computed from.
+    :param incidents: incidents without a table page.
+    :param catalog_uri: the address of the SQL catalog; empty for Glue.
     """
 
     title: str
     now: datetime
-    tables: tuple[TableFacts, ...]
-    feeds: tuple[FeedFacts, ...] = ()
-    sources: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    incidents: tuple[IncidentFacts, ...] = ()
-    """Those of no table that has a page."""
+    tables: Mapping[str, TableFacts]
+    feeds: tuple[Feed, ...] = ()
+    feed_warnings: Mapping[str, Collection[str]] = field(default_factory=dict)
+    sources: Mapping[str, Collection[str]] = field(default_factory=dict)
+    incidents: tuple[Incident, ...] = ()
     catalog_uri: str = ""
-    """Where PyIceberg opens the catalog; empty for Glue."""

@@ -1,6 +1,4 @@
-"""How tables changed over time: from their snapshots as far as those are kept, and before that
-from what runs and upkeep measured.
-"""
+"""Tables over time, from retained snapshots and before them from the `monitoring` tables."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -20,13 +18,12 @@ from lakehouse.quality.metrics.metric_history import MetricHistory, metric_histo
 from lakehouse.upkeep.health_records import size_history
 
 T = TypeVar("T")
-WINDOW = timedelta(days=90)
-"""How far back is looked."""
+_WINDOW = timedelta(days=90)
 
 
 @dataclass(frozen=True)
 class Monitoring:
-    """The names of the tables that the past is kept in."""
+    """The names of the `monitoring` tables."""
 
     metrics: str
     health: str
@@ -35,8 +32,8 @@ class Monitoring:
 
 @dataclass(frozen=True)
 class TableTrend:
-    """A table's rows, the bytes of its files, and the share of rows that failed its checks, 0 to
-    1: the greatest of each moment, and by check.
+    """The rows and bytes of a table over time, and the share of rows, 0 to 1, that failed the
+    worst check and each check.
     """
 
     rows: Series = ()
@@ -48,29 +45,26 @@ class TableTrend:
 def read_trends(
     catalog: Catalog, histories: Iterable[History], monitoring: Monitoring, now: datetime
 ) -> dict[str, TableTrend]:
-    """Return by table how it changed in the last 90 days.
-
-    :param histories: of the tables that are there.
-    """
-    since = now - WINDOW
-    measured = where_readable(lambda: metric_history(catalog, monitoring.metrics, since, now))
+    """Return the trends of the last 90 days by table."""
+    since = now - _WINDOW
+    metrics = where_readable(lambda: metric_history(catalog, monitoring.metrics, since, now))
     sizes = where_readable(lambda: size_history(catalog, monitoring.health, since))
     trends = {}
     for history in histories:
-        known = (measured or {}).get(history.table, MetricHistory())
-        before = (sizes or {}).get(history.table, ())
+        measured = (metrics or {}).get(history.table, MetricHistory())
+        measured_sizes = (sizes or {}).get(history.table, ())
         trends[history.table] = TableTrend(
-            _since(since, continued_by(known.rows, rows_over_time(history))),
-            _since(since, continued_by(before, bytes_over_time(history))),
-            known.greatest_failed_shares,
-            known.failed_shares,
+            _since(since, continued_by(measured.rows, rows_over_time(history))),
+            _since(since, continued_by(measured_sizes, bytes_over_time(history))),
+            measured.greatest_failed_shares,
+            measured.failed_shares,
         )
     return trends
 
 
 def where_readable(read: Callable[[], T]) -> T | None:
-    """Return what a table of `monitoring` tells; None where it is damaged, which its own page and
-    `lakehouse status` say: the other tables are wanted all the same.
+    """Return the content of a `monitoring` table, or None if it is damaged: its own page shows
+    that, and the other pages are still useful.
     """
     try:
         return read()
@@ -79,7 +73,7 @@ def where_readable(read: Callable[[], T]) -> T | None:
 
 
 def _since(begin: datetime, series: Series) -> Series:
-    """Return what is of a time, and the last before it, which holds at its begin."""
+    """Return the points since a timestamp; the value before it applies at the beginning."""
     recent = tuple(point for point in series if point[0] >= begin)
     older = [point for point in series if point[0] < begin]
     return ((begin, older[-1][1]), *recent) if older else recent

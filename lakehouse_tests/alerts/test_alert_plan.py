@@ -26,12 +26,6 @@ def test_repeated_failures_send_one_message():
     assert again.open[A].times == 3
 
 
-def test_the_same_failure_counts_once():
-    first = plan({}, 1, firing(1))
-
-    assert plan(first.open, 2, firing(1)).open == first.open
-
-
 def test_a_resolution_sends_one_message():
     first = plan({}, 1, firing(1))
     over = plan(first.open, 2, resolved(2))

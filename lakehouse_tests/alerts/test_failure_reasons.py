@@ -13,7 +13,7 @@ def error(
 
 
 @pytest.mark.parametrize(
-    ("found", "said"),
+    ("failure", "reason"),
     [
         (
             error("NotADirectoryError", "[Errno 20] Not a directory: '/data/inbox/fruits'"),
@@ -45,13 +45,13 @@ def error(
         ),
     ],
 )
-def test_a_reason_contains_no_data(found: SerializableErrorInfo, said: str) -> None:
-    assert reason_of(found, None) == said
+def test_a_reason_contains_no_data(failure: SerializableErrorInfo, reason: str) -> None:
+    assert reason_of(failure, None) == reason
 
 
 def test_an_error_of_the_lakehouse_comes_before_its_cause() -> None:
-    ours = error("SetupError", "No Java.", "lakehouse.errors.", error("MemoryError", "none"))
-    assert reason_of(ours, None) == "SetupError: No Java."
+    own = error("SetupError", "No Java.", "lakehouse.errors.", error("MemoryError", "none"))
+    assert reason_of(own, None) == "SetupError: No Java."
 
 
 def test_a_path_of_the_system_stays_and_a_value_does_not() -> None:

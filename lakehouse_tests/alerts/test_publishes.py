@@ -9,9 +9,9 @@ import pytest
 from lakehouse.alerts.alert_state import AlertState
 from lakehouse.alerts.incidents import Firing, Incident, Resolved
 from lakehouse.alerts.monitor_context import MonitorContext
-from lakehouse.alerts.run_events import CURSOR, detect_run_events
+from lakehouse.alerts.run_events import detect_run_events
 from lakehouse.orchestration.instance import open_instance
-from lakehouse.orchestration.partition_bounds import only_tags, range_tags
+from lakehouse.orchestration.partition_bounds import range_tags
 from lakehouse.orchestration.runs_for_stale_tables import RECOMPUTED_FOR_ERASURE
 from lakehouse.settings import Settings
 
@@ -86,13 +86,6 @@ def test_each_published_day_is_resolved(context: MonitorContext) -> None:
     assert remaining(context) == {DAYS[0], DAYS[2]}
 
 
-@pytest.mark.long
-def test_the_incident_is_resolved_with_its_last_day(context: MonitorContext) -> None:
-    for day in DAYS:
-        compute(context, day)
-    assert remaining(context) == set()
-
-
 def test_a_publish_without_partitions_resolves_nothing(context: MonitorContext) -> None:
     context.instance.report_runless_asset_event(dg.AssetMaterialization(KEY))
     assert remaining(context) == set(DAYS)
@@ -114,13 +107,6 @@ def test_an_override_resolves_the_days_of_its_run(context: MonitorContext) -> No
     ]
     assert resolved[0].how.endswith(f"by ben, as of run {run.run_id[:8]}: it is right")
     assert resolved[0].links[0].endswith(f"/runs/{run.run_id}")
-
-
-def test_an_override_before_the_last_round_is_not_read_again(context: MonitorContext) -> None:
-    override(context, failed_run(context, range_tags(DAYS[0], DAYS[0])))
-    later = (context.now + timedelta(minutes=10)).isoformat()
-    state = replace(context.state, cursors={CURSOR: {"until": later}})
-    assert remaining(replace(context, state=state)) == set(DAYS)
 
 
 def test_a_new_incident_is_resolved_by_an_earlier_override(context: MonitorContext) -> None:
@@ -148,26 +134,3 @@ def test_a_failed_run_shows_how_to_compute_its_days(
     firing = detect_run_events(context).facts[0]
     assert isinstance(firing, Firing)
     assert firing.commands[0] == command
-
-
-@pytest.mark.parametrize(
-    ("tags", "expected"),
-    [
-        ({"dagster/partition": DAYS[0]}, {DAYS[0]}),
-        (range_tags(DAYS[0], DAYS[2]), set(DAYS)),
-        (
-            {
-                **range_tags(DAYS[0], DAYS[2]),
-                **only_tags([(DAYS[0], DAYS[0]), (DAYS[2], DAYS[2])]),
-            },
-            {DAYS[0], DAYS[2]},
-        ),
-        ({}, set()),
-    ],
-)
-def test_the_partitions_of_a_run(
-    context: MonitorContext, tags: dict[str, str], expected: set[str]
-) -> None:
-    job = dg.define_asset_job("j").resolve(asset_graph=context.graph)
-    run = context.instance.create_run_for_job(job, tags=tags)
-    assert context.partitions_of_run(TABLE, run) == expected

@@ -118,22 +118,13 @@ def test_a_delivered_row_is_shown_once(
     )
 
 
-def test_control_characters_of_a_file_name_are_escaped(
-    watch: Watch, quarantine: Quarantine
-) -> None:
-    quarantine.add(1, "a\x1b[2J\n.csv")
-    (alert,) = watch.round()
-    assert "\n".join([alert.title, *alert.lines]).replace("\n", "").isprintable()
-    assert alert.lines[1].endswith(" UTC from a\\u001b[2J\\n.csv.")
-
-
 @pytest.mark.long
 def test_checks_and_good_runs_do_not_resolve_it(watch: Watch, quarantine: Quarantine) -> None:
     quarantine.add(2)
     quarantine.add(1, "b.csv")
     watch.round()
     watch.run()
-    watch.run(checks_alone=True)
+    watch.run(only_checks=True)
     quarantine.remove("b.csv")
     assert watch.titles(later=LATER) == []
     quarantine.remove("a.csv")
@@ -165,15 +156,6 @@ def test_the_checks_of_quarantined_rows_are_no_incidents(
     assert watch.titles() == ["silver.fruits: 1 row in quarantine"]
 
 
-@pytest.mark.long
-def test_a_row_without_a_partition_is_quarantined(watch: Watch, quarantine: Quarantine) -> None:
-    quarantine.add(1, rule="has_partition")
-    watch.run("has_partition", checks_alone=True)
-    (alert,) = watch.round()
-    assert alert.title == "silver.fruits: 1 row in quarantine"
-    assert alert.lines[0] == "1 of 11 rows (9.09%), by rule: has_partition 1."
-
-
 def test_a_row_without_a_partition_fails_its_check_without_a_quarantine(
     watch: Watch,
 ) -> None:
@@ -188,11 +170,11 @@ def test_a_published_row_that_breaks_a_quarantining_rule_is_an_incident(
     watch: Watch,
 ) -> None:
     watch.run()
-    watch.run("castable_id", checks_alone=True)
+    watch.run("castable_id", only_checks=True)
     assert watch.titles() == ["silver.fruits: check castable_id warns"]
     watch.run()
     assert watch.titles() == []
-    watch.run(checks_alone=True)
+    watch.run(only_checks=True)
     assert watch.titles() == ["Resolved: silver.fruits: check castable_id warns"]
 
 

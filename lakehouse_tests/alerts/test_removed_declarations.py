@@ -14,7 +14,6 @@ from lakehouse.alerts.alerts_sensor import detect_and_dispatch
 from lakehouse.alerts.incidents import Incident
 from lakehouse.alerts.monitor_context import MonitorContext
 from lakehouse.alerts.sinks import read_alerts
-from lakehouse.errors import LakehouseError
 from lakehouse_tests.alerts.facts import firing, reject
 from lakehouse_tests.alerts.watch import FEED, TABLE, Watch
 
@@ -58,7 +57,7 @@ def titles_of(
 
 @pytest.mark.long
 def test_a_removed_check_is_resolved(watch: Watch) -> None:
-    watch.run("length_fruit", "unique_fruit", checks_alone=True)
+    watch.run("length_fruit", "unique_fruit", only_checks=True)
     assert len(watch.round()) == 2
     assert titles_of(watch) == []
     assert titles_of(watch, CHECKS[:3]) == [
@@ -68,17 +67,6 @@ def test_a_removed_check_is_resolved(watch: Watch) -> None:
         )
     ]
     assert [*read_state(watch.settings).open] == ["check silver.fruits length_fruit"]
-
-
-@pytest.mark.long
-def test_a_failed_run_of_a_removed_table_is_resolved(watch: Watch) -> None:
-    watch.error = LakehouseError("The disk is full.")
-    watch.run()
-    assert watch.titles() == ["silver.fruits: the run failed"]
-    assert titles_of(watch) == []
-    assert titles_of(watch, [], assets=["silver.berries"]) == [
-        ("Resolved: silver.fruits: the run failed", "The table is no longer declared.")
-    ]
 
 
 @pytest.mark.parametrize(
@@ -104,11 +92,6 @@ def test_incidents_of_a_removed_table_or_feed_are_resolved(
         (f"Resolved: {key}", f"The {removed} is no longer declared.")
     ]
     assert read_state(watch.settings).open == {}
-
-
-def test_maintenance_of_a_declared_table_without_an_asset_stays_open(watch: Watch) -> None:
-    open_incident(watch, "upkeep silver.fruits compact")
-    assert titles_of(watch, [], assets=["silver.berries"]) == []
 
 
 def test_rejected_files_of_a_removed_feed_are_resolved(watch: Watch) -> None:

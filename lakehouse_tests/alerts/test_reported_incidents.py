@@ -1,4 +1,4 @@
-"""Incidents that other processes report, such as a dead server."""
+"""Incidents that other processes report, such as a killed server."""
 
 from datetime import timedelta
 
@@ -29,8 +29,3 @@ def test_reports_between_two_rounds_are_sent_in_order(watch: Watch) -> None:
     report_resolved(watch.settings, DIED.key, "Spark was restarted.")
     assert watch.titles() == ["Spark died", "Resolved: Spark died"]
     assert watch.titles(later=timedelta(days=1)) == []
-
-
-def test_an_unknown_report_cannot_be_resolved(watch: Watch) -> None:
-    report_resolved(watch.settings, "spark server", "Spark was started.")
-    assert watch.titles() == []

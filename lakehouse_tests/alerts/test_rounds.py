@@ -17,9 +17,9 @@ from lakehouse.alerts.alerts_sensor import (
 from lakehouse.alerts.incidents import Firing, Incident, Observed
 from lakehouse.alerts.monitor_context import MonitorContext
 from lakehouse.alerts.operator_actions import close
-from lakehouse.alerts.sinks import FILE_NAME, read_alerts
+from lakehouse.alerts.sinks import read_alerts
 from lakehouse.orchestration.metadata_keys import plain_values
-from lakehouse_tests.alerts.facts import events, firing, reject
+from lakehouse_tests.alerts.facts import firing, reject
 from lakehouse_tests.alerts.receiver import Receiver
 from lakehouse_tests.alerts.watch import Watch
 
@@ -69,13 +69,6 @@ def test_five_hundred_failures_are_one_message_and_all_are_recorded(
     assert len({alert.alert_id for alert in read_alerts(watch.settings)}) == 500
 
 
-def test_an_incomplete_line_of_the_record_is_removed(watch: Watch) -> None:
-    (watch.settings.home / FILE_NAME).write_text('{"alert_id": "half')
-    run_round(watch, *fails())
-
-    assert events(read_alerts(watch.settings)) == [("opened", "reported 0")]
-
-
 def test_a_closing_is_recorded_at_once_and_sent_in_the_next_round(
     watch: Watch, receiver: Receiver
 ) -> None:
@@ -90,11 +83,6 @@ def test_a_closing_is_recorded_at_once_and_sent_in_the_next_round(
     assert read_state(watch.settings).undelivered == 1
     assert run_round(sent).undelivered == 0
     assert receiver.titles == ["reported 0", "Resolved: reported 0"]
-
-
-def test_an_empty_round_changes_no_incident(watch: Watch) -> None:
-    before = run_round(watch, *fails())
-    assert run_round(watch).open == before.open
 
 
 @pytest.mark.long
@@ -112,14 +100,6 @@ def test_a_failing_detector_is_an_incident_and_stops_no_other(watch: Watch) -> N
         "Resolved: rejected files cannot be monitored",
         "feed fruits: file short was rejected",
     ]
-
-
-def test_a_failing_detector_shows_the_path_of_a_system_error(watch: Watch) -> None:
-    file = watch.settings.home / "rejected"
-    file.write_text("")
-    alerts = watch.round() + watch.round(later=timedelta(minutes=3))
-    assert [alert.title for alert in alerts] == ["rejected files cannot be monitored"]
-    assert f"'{file}" in alerts[0].lines[0]
 
 
 def test_each_round_leaves_a_heartbeat(watch: Watch, receiver: Receiver) -> None:
@@ -160,8 +140,3 @@ def test_open_incidents_are_observed_when_they_change(watch: Watch) -> None:
         {"open_alerts": 0},
         {"open_alerts": 2, "open_alert_titles": ["broken", "late"]},
     ]
-
-
-def test_an_undeclared_table_is_not_observed(watch: Watch) -> None:
-    show_open_alerts(watch.context(), state_of("late", table="silver.gone"))
-    assert observed(watch.instance) == []

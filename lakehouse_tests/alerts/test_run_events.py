@@ -60,54 +60,19 @@ def test_the_message_of_a_check_has_extent_rows_links_and_commands(watch: Watch)
     )
 
 
-def test_an_error_shows_how_to_repair_it(watch: Watch) -> None:
-    watch.run("unique_fruit")
-    (alert,) = watch.round()
-    assert [line for line in alert.lines if line.startswith("Next: ")] == [
-        "Next: lakehouse retry silver.fruits",
-        "Next: lakehouse history silver.fruits",
-    ]
-
-
-@pytest.mark.long
-def test_a_resolution_names_the_run(watch: Watch) -> None:
-    watch.run("unique_fruit")
-    watch.round()
-    watch.run()
-    (over,) = watch.round()
-    run_id = watch.instance.get_runs(limit=1)[0].run_id
-    assert over.lines[0] == f"Check unique_fruit passed in run {run_id[:8]}."
-    assert f"Run: http://127.0.0.1:3000/runs/{run_id}" in over.lines
-
-
 @pytest.mark.long
 def test_a_check_of_the_same_snapshot_counts_once(watch: Watch) -> None:
     watch.run("unique_fruit")
     watch.round()
-    watch.run("unique_fruit", checks_alone=True)
+    watch.run("unique_fruit", only_checks=True)
     assert watch.round() == []
     (incident,) = read_state(watch.settings).open.values()
     assert incident.times == 1
 
 
 def test_checks_without_a_write_are_incidents(watch: Watch) -> None:
-    watch.run("unique_fruit", "length_fruit", checks_alone=True)
+    watch.run("unique_fruit", "length_fruit", only_checks=True)
     assert sorted(watch.titles()) == sorted([WARNS, FAILS])
-
-
-@pytest.mark.long
-def test_a_failure_and_its_resolution_between_two_rounds_are_sent(watch: Watch) -> None:
-    watch.run("length_fruit")
-    watch.run()
-    assert watch.titles() == [WARNS, f"Resolved: {WARNS}"]
-
-
-@pytest.mark.long
-def test_without_state_only_open_incidents_are_sent(watch: Watch) -> None:
-    watch.run("length_fruit", "unique_fruit")
-    watch.run("length_fruit")
-    (watch.settings.home / "alerts" / "incidents.json").unlink()
-    assert watch.titles() == [WARNS]
 
 
 @pytest.mark.long

@@ -1,6 +1,4 @@
-"""What stands for people, in its own column or in a wrong one, is in nothing that the lakehouse
-writes or says.
-"""
+"""Personal values, in their own or in a wrong column, are in no file, log or message."""
 
 import logging
 import random
@@ -34,9 +32,7 @@ _TYPES = ("string", "bigint")
 
 
 def declared(chosen: random.Random) -> IcebergTable:
-    """Return a table about people: what stands for them, how it is written and what is known of
-    them differ.
-    """
+    """Return a table with personal columns; types, write mode and rules are random."""
     subject = Column("subject", chosen.choice(_TYPES))
     contact = Column("contact", "string", personal=chosen.random() < 0.5)
     columns = [
@@ -62,16 +58,14 @@ def declared(chosen: random.Random) -> IcebergTable:
 
 
 class People:
-    """Rows of people, each of whom has an id and an address of its own, that stand in right and
-    in wrong columns.
-    """
+    """Rows of people with unique ids and addresses, in right and in wrong columns."""
 
     def __init__(self, engine: Engine, table: IcebergTable) -> None:
         self.engine, self.table = engine, table
         self.secrets: list[str] = []
 
     def row(self, number: int, **wrong: str) -> tuple[Any, ...]:
-        """Return a row of somebody else; `{id}` and `{mail}` in a wrong value are theirs."""
+        """Return a row of a new person; wrong values can contain its `{id}` and `{mail}`."""
         at = len(self.secrets)
         person = {"id": str(770_000_000 + at), "mail": f"secret{at}@example.org"}
         self.secrets += person.values()
@@ -92,15 +86,13 @@ class People:
         return tuple(known[name] for name in self.table.column_names)
 
     def with_column(self, changed: str, sql: str) -> list[str]:
-        """Return what to select of the table's columns where one of them is computed
-        otherwise.
-        """
+        """Return the columns to select, with one of them computed by SQL."""
         return [
             f"{sql} AS {name}" if name == changed else name for name in self.table.column_names
         ]
 
     def frame(self, *rows: tuple[Any, ...]) -> Any:
-        """Return rows as a frame, amounts as they were delivered."""
+        """Return rows as a frame, with amounts as text."""
         types = {column.name: column.type for column in self.table.columns} | {
             "amount": "string"
         }
@@ -113,7 +105,7 @@ class People:
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", repeated([1, 2], tried=[1]))
-def test_no_secret_is_in_what_is_kept_told_or_printed(
+def test_no_file_log_or_message_has_personal_values(
     embedded_engine: Engine,
     settings: Settings,
     capfd: pytest.CaptureFixture[str],
@@ -125,7 +117,7 @@ def test_no_secret_is_in_what_is_kept_told_or_printed(
         embedded_engine.spark.conf.get("spark.sql.warehouse.dir").removeprefix("file:")
     )
     spark_log = spark_log.with_name("logs") / "spark.log"
-    began = spark_log.stat().st_size
+    log_start = spark_log.stat().st_size
     failing = "raise_error(concat(contact, ' ', CAST(subject AS STRING)))"
     computed: list[Callable[[], Any]] = [
         lambda: people.frame(
@@ -142,19 +134,19 @@ def test_no_secret_is_in_what_is_kept_told_or_printed(
         ),
         lambda: int(people.row(7)[people.table.column_names.index("contact")]),
     ]
-    said = [run(people, settings, compute) for compute in computed]
-    assert [succeeded for succeeded, _ in said] == [True, False, False, False, False]
+    results = [run(people, settings, compute) for compute in computed]
+    assert [succeeded for succeeded, _ in results] == [True, False, False, False, False]
     printed = capfd.readouterr()
     texts = {
-        "messages": str([message for _, message in said]),
+        "messages": str([message for _, message in results]),
         "printed": printed.out + printed.err,
         "logged": caplog.text,
-        "Spark's log": spark_log.read_bytes()[began:].decode(errors="replace"),
+        "Spark's log": spark_log.read_bytes()[log_start:].decode(errors="replace"),
     }
-    kept = (path for path in settings.home.rglob("*") if path.is_file())
+    files = (path for path in settings.home.rglob("*") if path.is_file())
     texts |= {
         str(path): path.read_bytes().decode(errors="replace")
-        for path in kept
+        for path in files
         if path.relative_to(settings.home).parts[0] not in _DATA
     }
     assert any("masked:" in text for text in texts.values()) and any(
@@ -169,7 +161,7 @@ def test_no_secret_is_in_what_is_kept_told_or_printed(
 
 
 def run(people: People, settings: Settings, compute: Callable[[], Any]) -> tuple[bool, Any]:
-    """Compute the table, and look at what came of it as the alerts' sensor does."""
+    """Compute the table, and run a round of alerts."""
 
     @iceberg_asset(people.table)
     def computed() -> Any:

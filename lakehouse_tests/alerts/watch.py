@@ -111,7 +111,7 @@ class Watch:
             metadata=found | ({"sample": sample} if failed else {}),
         )
 
-    def run(self, *failing: str, checks_alone: bool = False) -> None:
+    def run(self, *failing: str, only_checks: bool = False) -> None:
         """Compute the table; some of its checks fail."""
         self.failing = set(failing)
         graph, job = (
@@ -121,7 +121,7 @@ class Watch:
         key = dg.AssetKey(["silver", "fruits"])
         checks = set(graph.asset_check_keys)
         subset = job.get_subset(
-            asset_selection=set() if checks_alone else {key}, asset_check_selection=checks
+            asset_selection=set() if only_checks else {key}, asset_check_selection=checks
         )
         subset.execute_in_process(instance=self.instance, raise_on_error=False, tags=self.tags)
 

@@ -1,4 +1,4 @@
-"""Tables of any declaration, and the samples' own, for what is said of a table to others."""
+"""Strategies for tables of any declaration."""
 
 from datetime import timedelta
 from typing import Any
@@ -49,7 +49,7 @@ def tables() -> st.SearchStrategy[IcebergTable]:
     columns = st.builds(
         Column, names.map(lambda name: f"c_{name}"), types().map(str), TEXTS, st.booleans()
     )
-    others = st.lists(columns, max_size=4, unique_by=lambda column: column.name.lower())
+    further = st.lists(columns, max_size=4, unique_by=lambda column: column.name.lower())
     modes = st.sampled_from([Overwrite(), Append(once_by=()), Merge(on=["id", "name"])])
     rules = st.lists(st.sampled_from(RULES), unique_by=lambda rule: rule.name)
     options = st.fixed_dictionaries(
@@ -62,20 +62,20 @@ def tables() -> st.SearchStrategy[IcebergTable]:
             "subject": st.just("id"),
         },
     )
-    return st.builds(_table, others, options)
+    return st.builds(_table, further, options)
 
 
-def _table(others: list[Column], options: dict[str, Any]) -> IcebergTable:
+def _table(further: list[Column], options: dict[str, Any]) -> IcebergTable:
     columns = [
         Column("id", "bigint", "Its identifier."),
         Column("name", "string"),
         Column("amount", "double"),
-        *others,
+        *further,
     ]
     known = {} if "subject" in options else {"no_subject": "they are made up"}
     is_personal = any(column.personal for column in columns)
     if "subject" in options:
-        # What stands for a person is no place for a rule that tells it.
+        # A rule on the subject could show its values.
         options["partitioning"] = ()
     return IcebergTable(
         name="silver.anything",

@@ -1,4 +1,4 @@
-"""What a contract says of a table, and that it is the same each time."""
+"""Contracts of tables are complete and deterministic."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -55,7 +55,7 @@ def column(name: str) -> dict:
     return {part["name"]: part for part in schema["properties"]}[name]
 
 
-def test_a_contract_names_its_table_and_where_it_is():
+def test_a_contract_has_its_table_and_server():
     contract = contract_of(ORDERS, HERE)
 
     assert contract["apiVersion"] == "v3.2.0"
@@ -71,7 +71,7 @@ def test_a_contract_names_its_table_and_where_it_is():
     assert server["schema"] == "silver"
 
 
-def test_on_aws_its_table_is_read_by_athena():
+def test_on_aws_the_server_is_athena():
     aws = Settings.from_env(
         {"LAKEHOUSE_DEPLOYMENT": "aws", "LAKEHOUSE_BUCKET": "lake", "AWS_REGION": "eu-west-1"}
     )
@@ -87,17 +87,17 @@ def test_on_aws_its_table_is_read_by_athena():
     ]
 
 
-def test_its_version_changes_with_what_is_promised_and_not_with_where_it_is():
-    elsewhere = Settings.from_env({"LAKEHOUSE_HOME": "/elsewhere"})
+def test_the_version_depends_on_the_declaration_and_not_on_the_location():
+    other_home = Settings.from_env({"LAKEHOUSE_HOME": "/other"})
     changed = replace(ORDERS, freshness=timedelta(days=2))
-    of_our_own = replace(ORDERS, tags={"version": "2.1.0"})
+    versioned = replace(ORDERS, tags={"version": "2.1.0"})
 
-    assert contract_of(ORDERS, HERE)["version"] == contract_of(ORDERS, elsewhere)["version"]
+    assert contract_of(ORDERS, HERE)["version"] == contract_of(ORDERS, other_home)["version"]
     assert contract_of(ORDERS, HERE)["version"] != contract_of(changed, HERE)["version"]
-    assert contract_of(of_our_own, HERE)["version"] == "2.1.0"
+    assert contract_of(versioned, HERE)["version"] == "2.1.0"
 
 
-def test_a_column_has_its_type_its_meaning_and_what_its_rules_see_to():
+def test_a_column_has_its_type_description_and_rules():
     identifier = column("id")
 
     assert identifier["logicalType"] == "integer"
@@ -114,7 +114,7 @@ def test_a_column_has_its_type_its_meaning_and_what_its_rules_see_to():
     assert (column("day")["partitioned"], column("day")["partitionKeyPosition"]) == (True, 1)
 
 
-def test_a_nested_column_has_its_parts():
+def test_a_nested_column_has_its_fields():
     parts = column("lines")["items"]["properties"]
 
     assert [(part["name"], part["logicalType"]) for part in parts] == [
@@ -123,7 +123,7 @@ def test_a_nested_column_has_its_parts():
     ]
 
 
-def test_a_rule_that_no_metric_counts_is_a_query():
+def test_a_rule_without_a_metric_is_a_query():
     (check,) = column("amount")["quality"]
 
     assert check["query"] == (
@@ -132,7 +132,7 @@ def test_a_rule_that_no_metric_counts_is_a_query():
     assert (check["mustBe"], check["unit"], check["severity"]) == (0, "rows", "error")
 
 
-def test_a_share_that_is_tolerated_is_one_of_the_contract():
+def test_a_tolerated_share_is_a_percentage():
     (check,) = column("email")["quality"]
 
     assert (check["metric"], check["mustBeLessOrEqualTo"], check["unit"]) == (
@@ -152,8 +152,7 @@ VISITS = IcebergTable(
 )
 
 
-def test_what_is_unique_in_each_partition_alone_is_no_key_of_the_table():
-    """A row that is computed again for another day stands in both."""
+def test_a_column_that_is_unique_per_partition_is_no_key():
     (schema,) = contract_of(VISITS, HERE)["schema"]
     properties = {part["name"]: part for part in schema["properties"]}
     (check,) = properties["id"]["quality"]
@@ -173,9 +172,9 @@ def test_what_is_unique_in_each_partition_alone_is_no_key_of_the_table():
         {"rules": [unique("id")], "versions": Versions(of="id", newest="at")},
         {"rules": [unique("id")], "write": Overwrite()},
     ],
-    ids=["with the partition", "of versions", "written whole"],
+    ids=["with the partition", "of versions", "overwritten"],
 )
-def test_what_a_write_sees_in_all_rows_is_a_key_of_the_table(parts):
+def test_a_column_that_is_unique_in_all_rows_is_a_key(parts):
     (schema,) = contract_of(replace(VISITS, **parts), HERE)["schema"]
     checks = [*schema.get("quality", []), *schema["properties"][0].get("quality", [])]
 
@@ -183,7 +182,7 @@ def test_what_a_write_sees_in_all_rows_is_a_key_of_the_table(parts):
     assert [check["mustBe"] for check in checks] == [0]
 
 
-def test_a_rule_on_what_was_delivered_is_said_in_words():
+def test_a_cast_of_delivered_text_is_text():
     table = IcebergTable(
         name="silver.a",
         comment="",
@@ -198,7 +197,7 @@ def test_a_rule_on_what_was_delivered_is_said_in_words():
     assert check["description"] == "n can be read as int"
 
 
-def test_personal_data_is_said_of_the_column_and_of_the_table():
+def test_personal_columns_are_classified():
     assert column("email")["classification"] == "personal"
     assert column("email")["customProperties"] == [
         {"property": "personalData", "value": "identifies a person"}
@@ -208,7 +207,7 @@ def test_personal_data_is_said_of_the_column_and_of_the_table():
     assert "Personal data: email." in contract_of(ORDERS, HERE)["description"]["limitations"]
 
 
-def test_a_partner_in_another_table_is_a_relationship():
+def test_a_reference_is_a_relationship():
     (schema,) = contract_of(ORDERS, HERE)["schema"]
 
     assert schema["relationships"] == [
@@ -225,14 +224,14 @@ def test_freshness_is_a_service_level():
     ]
 
 
-def test_how_often_a_feed_delivers_is_a_service_level_of_its_table():
+def test_the_frequency_of_a_feed_is_a_service_level():
     feed = Feed("orders", ["id"], "bronze.orders", expected_within=timedelta(hours=6))
     (level,) = contract_of(bronze_table(feed, "As delivered."), HERE, feed)["slaProperties"]
 
     assert (level["property"], level["value"], level["unit"]) == ("frequency", 6, "h")
 
 
-def test_an_owner_with_an_address_can_be_asked():
+def test_an_owner_with_an_address_is_support():
     contract = contract_of(ORDERS, HERE)
 
     assert contract["team"] == {"name": "orders@example.com"}
@@ -244,7 +243,7 @@ def test_an_owner_with_an_address_can_be_asked():
     deadline=None, max_examples=examples(20, 60), suppress_health_check=[HealthCheck.too_slow]
 )
 @given(tables())
-def test_a_contract_reads_back_as_it_was_made_and_is_the_same_each_time(table: IcebergTable):
+def test_a_contract_is_the_same_after_yaml(table: IcebergTable):
     contract = contract_of(table, HERE)
 
     assert yaml.safe_load(to_yaml(contract)) == contract

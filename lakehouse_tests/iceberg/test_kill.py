@@ -26,7 +26,7 @@ from lakehouse_tests.iceberg.kills import (
     write_second,
     write_slowly_and_die,
 )
-from lakehouse_tests.lineage.told import types_by_run
+from lakehouse_tests.lineage.appends import types_by_run
 from lakehouse_tests.processes import KILLED, start, wait_for
 from lakehouse_tests.spark_server import running_server
 

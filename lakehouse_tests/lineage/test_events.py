@@ -1,4 +1,4 @@
-"""What events say of rules, of partitions and of people."""
+"""Rules, partitions and personal columns in events."""
 
 from dataclasses import replace
 
@@ -79,15 +79,15 @@ def test_a_rule_is_an_assertion_on_its_column(maker: EventMaker) -> None:
     assert "column" not in last
 
 
-def test_a_share_that_is_tolerated_is_what_is_expected(maker: EventMaker) -> None:
+def test_a_tolerated_share_is_the_expectation(maker: EventMaker) -> None:
     rule = not_null("place", on_failure="block", fail_above=0.5)
-    (told,) = assertions(maker, replace(PUBLISHED, results=[RuleResult(rule, 3, 9)]))
+    (assertion,) = assertions(maker, replace(PUBLISHED, results=[RuleResult(rule, 3, 9)]))
 
-    assert (told["expected"], told["actual"]) == ("at most 0.5 of the rows", "3 rows")
-    assert told["success"] is True
+    assert (assertion["expected"], assertion["actual"]) == ("at most 0.5 of the rows", "3 rows")
+    assert assertion["success"] is True
 
 
-def test_a_rule_on_personal_columns_tells_nothing_of_what_stands_there(
+def test_a_rule_on_personal_columns_has_no_values(
     maker: EventMaker,
 ) -> None:
     refused = Refused(VISITS.name, "0" * 32, 5, results=RESULTS)
@@ -98,7 +98,7 @@ def test_a_rule_on_personal_columns_tells_nothing_of_what_stands_there(
     assert (personal["success"], personal["severity"]) == (False, "error")
 
 
-def test_a_refused_write_names_the_rules_that_refused_it(maker: EventMaker) -> None:
+def test_a_blocked_write_names_its_rules(maker: EventMaker) -> None:
     event = maker.end(WRITE, Refused(VISITS.name, "0" * 32, 5, results=RESULTS))
 
     assert event["eventType"] == "FAIL"
@@ -106,7 +106,7 @@ def test_a_refused_write_names_the_rules_that_refused_it(maker: EventMaker) -> N
     assert event["outputs"][0]["outputFacets"] == {}
 
 
-def test_a_write_that_changed_nothing_is_complete_with_no_rows(maker: EventMaker) -> None:
+def test_an_unchanged_table_is_complete_without_rows(maker: EventMaker) -> None:
     event = maker.end(WRITE, Unchanged(VISITS.name, "0" * 32, 5))
 
     assert event["eventType"] == "COMPLETE"
@@ -115,7 +115,7 @@ def test_a_write_that_changed_nothing_is_complete_with_no_rows(maker: EventMaker
     assert event["run"]["facets"]["lakehouse_write"]["outcome"] == "unchanged"
 
 
-def test_inputs_are_told_with_the_snapshot_that_was_read_of_them(maker: EventMaker) -> None:
+def test_inputs_have_their_snapshots(maker: EventMaker) -> None:
     scanned = replace(WRITE.pins["raw"], scanned=Scanned(2, 9, 100, 900))
     event = maker.end(WRITE, replace(PUBLISHED, pins={"raw": scanned}))
 
@@ -131,7 +131,7 @@ def test_a_table_that_reads_itself_is_no_input(maker: EventMaker) -> None:
     assert len(maker.start(replace(WRITE, pins=pins))["inputs"]) == 1
 
 
-def test_partitions_and_quarantined_rows_are_told(maker: EventMaker) -> None:
+def test_partitions_and_quarantined_rows_are_facets(maker: EventMaker) -> None:
     quarantined = Quarantined("silver.visits_quarantine", 3, 1, 8)
     facets = maker.end(WRITE, replace(PUBLISHED, quarantined=quarantined))["run"]["facets"]
 
@@ -139,7 +139,7 @@ def test_partitions_and_quarantined_rows_are_told(maker: EventMaker) -> None:
     assert facets["lakehouse_write"]["quarantinedRows"] == 3
 
 
-def test_another_writer_that_came_first_is_told_as_aborted(maker: EventMaker) -> None:
+def test_a_lost_race_is_aborted(maker: EventMaker) -> None:
     event = maker.failure(WRITE, ValueError(ADDRESS), had_conflict=True)
 
     assert event["eventType"] == "ABORT"

@@ -1,8 +1,7 @@
-"""Events as OpenLineage's own client reads them: each facet has the fields and the version of the
-schema that its dataclass has.
+"""OpenLineage's client reads the events: each facet has the fields and the schema version of its
+dataclass.
 
-The client is in the environment that `.ci/readers` makes. Without it this test is skipped, but in
-`.ci/run`.
+`.ci/readers` installs the client; without it, this test is skipped, except in `.ci/run`.
 """
 
 import subprocess
@@ -17,8 +16,8 @@ from lakehouse.lineage.event_log import EventLog
 from lakehouse.lineage.events import EventMaker
 from lakehouse.lineage.names import DatasetNames
 from lakehouse.settings import Settings
+from lakehouse_tests.lineage.appends import append, engine_at
 from lakehouse_tests.lineage.test_events import PUBLISHED, RESULTS, VISITS, WRITE
-from lakehouse_tests.lineage.told import append, engine_at
 
 pytestmark = pytest.mark.unit
 
@@ -93,7 +92,7 @@ print(*sorted(OF.keys() - seen), sep=", ")
 
 
 @pytest.mark.long
-def test_openlineages_own_client_reads_the_events(readers: Path, settings: Settings) -> None:
+def test_the_client_of_openlineage_reads_the_events(readers: Path, settings: Settings) -> None:
     append(engine_at(settings), "0198b2f0-0000-7000-8000-000000000000")
     maker = EventMaker("lakehouse", DatasetNames(Catalog.of(settings)), settings.warehouse)
     log = EventLog(settings.openlineage_file)

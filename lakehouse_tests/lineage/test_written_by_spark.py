@@ -1,4 +1,4 @@
-"""What is told of writes that Spark computes: inputs by snapshot, results of rules, refusals."""
+"""Events of writes with Spark: inputs by snapshot, results of rules, blocked writes."""
 
 from dataclasses import replace
 from uuid import uuid4
@@ -17,7 +17,7 @@ from lakehouse.lineage.open_lineage import OpenLineageEvents
 from lakehouse.settings import Settings
 from lakehouse.tables.table import Append, Column, IcebergTable, Merge
 from lakehouse_tests.iceberg.declarations import rows_of
-from lakehouse_tests.lineage.told import events
+from lakehouse_tests.lineage.appends import events
 
 RAW = IcebergTable(
     name="bronze.raw",
@@ -35,7 +35,7 @@ CLEAN = IcebergTable(
 
 
 @pytest.fixture
-def telling(embedded_engine: Engine, settings: Settings) -> Engine:
+def emitting(embedded_engine: Engine, settings: Settings) -> Engine:
     return replace(
         embedded_engine, listener=OpenLineageEvents(settings, embedded_engine.catalog)
     )
@@ -47,21 +47,21 @@ def clean(engine: Engine):
 
 @pytest.mark.long
 @pytest.mark.spark
-def test_each_write_is_told_with_what_it_read_and_what_came_of_it(
-    telling: Engine, settings: Settings
-) -> None:
-    write(telling, RAW, rows_of(telling, "id int, v int", [(1, 10), (None, 20)]))
-    published, unchanged = clean(telling), clean(telling)
-    preview(telling, CLEAN, lambda raw: raw, {"raw": latest(RAW.name)}, Run(), lambda _: None)
-    write(telling, RAW, rows_of(telling, "id int, v int", [(2, 1000)]))
-    read = read_history(telling, RAW.name).main
-    refused = clean(telling)
+def test_each_write_has_its_inputs_and_outcome(emitting: Engine, settings: Settings) -> None:
+    write(emitting, RAW, rows_of(emitting, "id int, v int", [(1, 10), (None, 20)]))
+    published, unchanged = clean(emitting), clean(emitting)
+    preview(emitting, CLEAN, lambda raw: raw, {"raw": latest(RAW.name)}, Run(), lambda _: None)
+    write(emitting, RAW, rows_of(emitting, "id int, v int", [(2, 1000)]))
+    read = read_history(emitting, RAW.name).main
+    refused = clean(emitting)
 
     assert isinstance(published, Published)
     assert isinstance(unchanged, Unchanged)
     assert isinstance(refused, Refused)
-    told = events(settings.openlineage_file)
-    assert [(event["job"]["name"], event["eventType"]) for event in told if _is_end(event)] == [
+    emitted = events(settings.openlineage_file)
+    assert [
+        (event["job"]["name"], event["eventType"]) for event in emitted if _is_end(event)
+    ] == [
         ("bronze.raw", "COMPLETE"),
         ("silver.clean_quarantine", "COMPLETE"),
         ("silver.clean", "COMPLETE"),
@@ -71,33 +71,35 @@ def test_each_write_is_told_with_what_it_read_and_what_came_of_it(
         ("silver.clean_quarantine", "COMPLETE"),
         ("silver.clean", "FAIL"),
     ]
-    last = told[-1]
+    last = emitted[-1]
     assert last["run"]["facets"]["errorMessage"]["message"] == "Refused by between_v."
     (source,) = last["inputs"]
     assert source["facets"]["version"]["datasetVersion"] == str(read.snapshot_id)
-    assert source["name"] == told[0]["outputs"][0]["name"]
+    assert source["name"] == emitted[0]["outputs"][0]["name"]
     results = last["outputs"][0]["facets"]["dataQualityAssertions"]["assertions"]
     assert {result["name"]: result["success"] for result in results}["between_v"] is False
-    begun = [event["run"]["runId"] for event in told if not _is_end(event)]
-    assert sorted(begun) == sorted(event["run"]["runId"] for event in told if _is_end(event))
+    started = [event["run"]["runId"] for event in emitted if not _is_end(event)]
+    assert sorted(started) == sorted(
+        event["run"]["runId"] for event in emitted if _is_end(event)
+    )
 
 
 @pytest.mark.spark
-def test_what_a_person_publishes_against_the_rules_is_told_as_a_write_of_its_own(
-    telling: Engine, settings: Settings
+def test_a_publish_against_the_rules_is_a_write_of_its_own(
+    emitting: Engine, settings: Settings
 ) -> None:
     run = Run(str(uuid4()))
-    write(telling, RAW, rows_of(telling, "id int, v int", [(1, 1000), (2, 1000)]))
+    write(emitting, RAW, rows_of(emitting, "id int, v int", [(1, 1000), (2, 1000)]))
     inputs = {"raw": latest(RAW.name)}
-    assert isinstance(write(telling, CLEAN, lambda raw: raw, inputs, run), Refused)
-    published = publish_refused(telling, CLEAN, run.run_id, by="me", why="the rule is wrong")
+    assert isinstance(write(emitting, CLEAN, lambda raw: raw, inputs, run), Refused)
+    published = publish_refused(emitting, CLEAN, run.run_id, by="me", why="the rule is wrong")
 
-    *_, failed, begun, ended = events(settings.openlineage_file)
-    told = (failed, begun, ended)
-    assert [event["eventType"] for event in told] == ["FAIL", "START", "COMPLETE"]
-    assert begun["run"]["runId"] == ended["run"]["runId"] != failed["run"]["runId"]
-    assert ended["run"]["facets"]["parent"] == failed["run"]["facets"]["parent"]
-    (table,), (source,), (read,) = ended["outputs"], ended["inputs"], failed["inputs"]
+    *_, failed, started, final = events(settings.openlineage_file)
+    emitted_types = (failed, started, final)
+    assert [event["eventType"] for event in emitted_types] == ["FAIL", "START", "COMPLETE"]
+    assert started["run"]["runId"] == final["run"]["runId"] != failed["run"]["runId"]
+    assert final["run"]["facets"]["parent"] == failed["run"]["facets"]["parent"]
+    (table,), (source,), (read,) = final["outputs"], final["inputs"], failed["inputs"]
     assert table["facets"]["version"]["datasetVersion"] == str(published.snapshot_id)
     assert table["outputFacets"]["outputStatistics"]["rowCount"] == 2
     assert source["facets"]["version"] == read["facets"]["version"]

@@ -105,14 +105,13 @@ REFUSED: Mapping[str, tuple[bytes, str]] = {
         b'"Data Source","Some Indicators",\n\n"Last Updated Date","2026-07-01",\n\n'
         b'"Country","Code","1960","1961"\n"Aruba","ABW","54208","55434"\n'
         b'"Angola","AGO","5454933","5531472"\n',
-        "found a header in line 5",
+        "a ragged row",
     ),
-    "title": (b"Sales: Q1, all\nno;amount\n1;12,50\n2;7,00\n", "found a header in line 2"),
-    "comment": (b"# made, today\nno,amount\n1,12.50\n2,7.00\n", "found a header in line 2"),
+    "title": (b"Sales: Q1, all\nno;amount\n1;12,50\n2;7,00\n", "a ragged row"),
     "repeated_header": (b"name,city\nAda,Ely\nname,city\nBob,Rye\n", "again in row 2"),
     "twice": (b"id,ID\n1,2\n", "more than once"),
 }
-"""What none is written for, and what is said of it."""
+"""Files that are rejected, and the message."""
 
 
 def put(folder: Path, name: str, text: str | bytes) -> Path:

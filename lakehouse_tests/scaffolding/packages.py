@@ -1,4 +1,4 @@
-"""A package of assets of the test's own, and declarations that were begun in it."""
+"""An assets package for tests, with new declarations."""
 
 import importlib
 import subprocess
@@ -7,17 +7,17 @@ from datetime import date
 from pathlib import Path
 from types import ModuleType
 
-from lakehouse.scaffolding.assets_folder import AssetsFolder, assets_folder_of
+from lakehouse.scaffolding.assets_package import AssetsFolder, assets_folder_of
 from lakehouse.scaffolding.feed_plan import plan_feed
-from lakehouse.scaffolding.sample_files import open_samples, read_samples
-from lakehouse.scaffolding.sample_text import feed_files
-from lakehouse.scaffolding.write_files import write_files
+from lakehouse.scaffolding.feed_text import feed_files
+from lakehouse.scaffolding.new_files import write_files
+from lakehouse.scaffolding.samples import open_samples, read_samples
 
 TODAY = date(2026, 6, 1)
 
 
 def empty_project(folder: Path, package: str) -> AssetsFolder:
-    """Make a package of assets that holds none."""
+    """Make an empty assets package."""
     assets = folder / package / "assets"
     assets.mkdir(parents=True)
     for package_folder in (assets.parent, assets):
@@ -40,15 +40,15 @@ def imported(project: AssetsFolder, table: str) -> ModuleType:
 
 
 def complaints(folder: Path, root: Path, *, config: Path | None = None) -> str:
-    """Return what the linter and the formatter say of all files below a folder of a project."""
+    """Return the output of the linter and the formatter for a folder of a project."""
     ruff = str(Path(sys.executable).with_name("ruff"))
     settings = ["--config", str(config)] if config else ["--isolated"]
     commands = (
         [ruff, "format", "--no-cache", "--diff", *settings, str(folder)],
         [ruff, "check", "--no-cache", *settings, "--select", "E9,F,I,UP", str(folder)],
     )
-    said = ""
+    output = ""
     for command in commands:
         ran = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
-        said += ran.stdout + ran.stderr if ran.returncode else ""
-    return said
+        output += ran.stdout + ran.stderr if ran.returncode else ""
+    return output

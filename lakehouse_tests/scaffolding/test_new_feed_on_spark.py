@@ -1,8 +1,7 @@
-"""What was begun from files, on Spark: the files land, and each figure is right."""
+"""New feeds on Spark: the files land, and all sums are correct."""
 
 import importlib.util
 import json
-from collections import defaultdict
 from datetime import date, datetime
 from decimal import Decimal
 
@@ -13,10 +12,8 @@ from pyarrow import parquet
 from lakehouse.ingestion.feed_runs import ingest
 from lakehouse.project import Project
 from lakehouse.runtime.deployment import open_engine
-from lakehouse.scaffolding.table_text import source_of, table_text
-from lakehouse.scaffolding.write_files import write_files
 from lakehouse.testing.try_table import TryTable
-from lakehouse_tests.scaffolding import kinds, shop
+from lakehouse_tests.scaffolding import kinds
 from lakehouse_tests.scaffolding.kinds import put
 from lakehouse_tests.scaffolding.packages import begin_feed, empty_project, imported
 
@@ -85,65 +82,8 @@ def test_files_with_types_become_typed_tables(
     ] == SALES
 
 
-SHOP = ("bronze.invoices_raw", "silver.invoices", "gold.invoice_days")
-LINES_OF_THREE_TABLES = 113
-"""Of code; 100 are the goal, and 79 are they without what is imported."""
-
-
-def lines_of_code(text: str) -> int:
-    """Return how many lines of a file are neither empty nor a comment."""
-    lines = map(str.strip, text.splitlines())
-    return sum(bool(line) and not line.startswith("#") for line in lines)
-
-
 @pytest.mark.long
-def test_the_lines_of_a_shop_come_out_to_the_last_penny(
-    tmp_path, monkeypatch, land, embedded_engine
-):
-    monkeypatch.syspath_prepend(tmp_path)
-    project = empty_project(tmp_path, "till")
-    paths = shop.deliver(tmp_path / "files")
-    begin_feed(project, "invoices", *paths, time_zone=ZONE)
-    silver = imported(project, "silver.invoices")
-    text = table_text(
-        "gold.invoice_days", source_of([silver], silver.TABLE), project.package, 88
-    )
-    write_files(project.with_packages({project.table_path("gold.invoice_days"): text}))
-    put(
-        tmp_path / "files",
-        "invoices_late.csv",
-        f'{shop.HEADER}\n1,X,late,1,2025-11-03 09:00,"1,50",,,France\n'
-        f'2,X,wrong day,1,13/13/2025 09:00,"1,50",,,France\n'
-        f'3,X,wrong price,1,2025-12-01 09:00,"1,5x",,,France\n',
-    )
-    written = [project.table_path(name).read_text(encoding="utf-8") for name in SHOP]
-    assert sum(map(lines_of_code, written)) <= LINES_OF_THREE_TABLES
-    result, engine = land(Project("till.assets"), "invoices", tmp_path / "files")
-
-    assert result.quarantined == {"silver.invoices": 2}
-    expected = defaultdict(lambda: [0, 0, Decimal(0)])
-    for day in shop.open_days():
-        for line in shop.lines_of(day):
-            figures = expected[day]
-            figures[0] += 1
-            figures[1] += line.quantity
-            figures[2] += line.price
-    late = expected[shop.FIRST_DAY]
-    expected[shop.FIRST_DAY] = [late[0] + 1, late[1] + 1, late[2] + Decimal("1.50")]
-    rows = engine.sql(
-        "SELECT invoice_day, invoices, Quantity, UnitPrice FROM gold.invoice_days"
-    ).collect()
-    assert {row[0]: list(row[1:]) for row in rows} == expected
-    moments = engine.sql(
-        "SELECT min(date_format(InvoiceDate, 'HH:mm')), count(DISTINCT CustomerEmail) FROM"
-        " silver.invoices"
-    ).collect()
-    assert moments[0][0] >= "08:10"
-    _run_generated_test(project, "invoices", embedded_engine)
-
-
-@pytest.mark.long
-def test_other_kinds_land_as_they_were_declared(tmp_path, monkeypatch, land):
+def test_other_kinds_land(tmp_path, monkeypatch, land, embedded_engine):
     monkeypatch.syspath_prepend(tmp_path)
     project = empty_project(tmp_path, "kinds_of_files")
     chosen = (
@@ -203,6 +143,7 @@ def test_other_kinds_land_as_they_were_declared(tmp_path, monkeypatch, land):
         "01200",
         "2026-03-01",
     ]
+    _run_generated_test(project, "semicolons", embedded_engine)
 
 
 def _run_generated_test(project, name, engine):
@@ -215,7 +156,7 @@ def _run_generated_test(project, name, engine):
 
 
 @pytest.mark.long
-def test_a_renamed_key_is_found_in_what_is_delivered_again(tmp_path, monkeypatch, land):
+def test_a_renamed_key_is_merged(tmp_path, monkeypatch, land):
     monkeypatch.syspath_prepend(tmp_path)
     project = empty_project(tmp_path, "renamed_keys")
     header = "Order No,Ordered At,Amount\n"

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lakehouse.scaffolding.column_profile import is_nothing, profile_column
-from lakehouse.scaffolding.column_types import reading_of
+from lakehouse.scaffolding.column_readings import reading_of
 from lakehouse.scaffolding.feed_plan import PlannedColumn
 from lakehouse.scaffolding.feed_text import conversion
+from lakehouse.scaffolding.sampled_column import is_nothing, profile_column
 from lakehouse.tables import written_forms
 from lakehouse.tables.casts import cast_sql
 from lakehouse_tests.examples import examples

@@ -36,7 +36,7 @@ from lakehouse_tests.conftest import settings_at
 ADA = "ada.lovelace@example.org"
 """A value of a person, which no page may show."""
 HOSTILE = '<script>alert(1)</script> & "quotes" \u202e\x07'
-"""What somebody may have written into a comment."""
+"""A hostile comment."""
 
 FEED = Feed(
     name="orders",
@@ -86,13 +86,13 @@ DEFINITIONS = dg.Definitions(
 
 @pytest.fixture(scope="session")
 def source() -> SiteSource:
-    """What there is to tell of."""
+    """The project of the site."""
     return SiteSource(DECLARED, {FEED.name: FEED}, MONITORING, lambda: asset_graph(DEFINITIONS))
 
 
 @pytest.fixture(scope="session")
 def now() -> datetime:
-    """A moment after all that is in the lakehouse."""
+    """A timestamp after all writes."""
     return datetime.now(UTC).replace(microsecond=0) + timedelta(minutes=30)
 
 
@@ -185,17 +185,17 @@ def _incidents(now: datetime) -> dict[str, Incident]:
 def facts(
     tmp_path_factory: pytest.TempPathFactory, source: SiteSource, now: datetime
 ) -> SiteFacts:
-    """What the site tells of a lakehouse that all tests share, and none changes."""
+    """The content of a site that all tests share."""
     settings = settings_at(tmp_path_factory.mktemp("lake") / "home")
     return read(fill(settings, now), source, now)
 
 
 def read(settings: Settings, source: SiteSource, now: datetime) -> SiteFacts:
-    """Read what the site tells, as `lakehouse docs` does."""
+    """Read the content of the site, as `lakehouse docs` does."""
     with open_instance(settings) as instance:
         return read_site(source, settings, Catalog.of(settings), instance, now)
 
 
 def table_of(facts: SiteFacts, name: str) -> TableFacts:
-    """Return what is told of one table."""
-    return next(table for table in facts.tables if table.name == name)
+    """Return the content of a table's page."""
+    return facts.tables[name]

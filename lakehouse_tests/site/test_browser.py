@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lakehouse.site.destination import SiteFolder
 from lakehouse.site.pages import make_pages, page_of
-from lakehouse.site.publish_site import publish_site
+from lakehouse.site.publish_site import SiteFolder, publish_site
 from lakehouse_tests.browser import open_browser
 from lakehouse_tests.site.conftest import ORDERS, RAW
 
@@ -56,7 +55,7 @@ def test_people_come_from_the_index_to_a_table_and_along_its_lineage(page, index
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_page_is_shown_whole_in_light_and_dark(page, index, scheme, tmp_path):
+def test_every_page_fits_in_light_and_dark(page, index, scheme, tmp_path):
     page.emulate_media(color_scheme=scheme)
     pages = sorted((tmp_path / "site").rglob("*.html"))
     for path in pages:
@@ -70,8 +69,8 @@ def test_every_page_is_shown_whole_in_light_and_dark(page, index, scheme, tmp_pa
     assert shot.stat().st_size > 10_000
 
 
-def test_text_can_be_read_on_its_ground(page, index):
-    """WCAG AA asks for a contrast of 4.5 between a text and what is behind it."""
+def test_text_has_contrast(page, index):
+    """WCAG AA requires a contrast of 4.5."""
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
         page.goto(index)
@@ -79,7 +78,7 @@ def test_text_can_be_read_on_its_ground(page, index):
         assert low == [], scheme
 
 
-def test_on_a_narrow_screen_nothing_is_cut_off(page, index, tmp_path):
+def test_pages_fit_narrow_screens(page, index, tmp_path):
     page.set_viewport_size({"width": 360, "height": 700})
     for path in (tmp_path / "site").rglob("*.html"):
         page.goto(path.as_uri())

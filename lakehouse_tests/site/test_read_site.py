@@ -1,4 +1,4 @@
-"""What the site tells is what metadata, Dagster and monitoring know; no JVM is started."""
+"""The content of the site from metadata, Dagster and monitoring; no JVM."""
 
 import json
 from dataclasses import replace
@@ -12,24 +12,22 @@ from lakehouse.site.read_site import read_site
 from lakehouse_tests.site.conftest import ORDERS, RAW, read, table_of
 
 
-def test_a_table_tells_its_rows_size_and_when_it_was_written(facts):
+def test_a_table_has_its_rows_size_and_last_write(facts):
     orders = table_of(facts, ORDERS.name)
 
-    assert (orders.rows, orders.files, orders.snapshots) == (2, 2, 2)
-    assert orders.size_bytes > 0
-    assert facts.now - orders.written_at < timedelta(hours=1)
+    assert (orders.rows, orders.total("data-files"), len(orders.history.snapshots)) == (2, 2, 2)
+    assert orders.total("files-size") > 0
+    assert facts.now - orders.history.written_at < timedelta(hours=1)
 
 
-def test_a_table_tells_what_is_declared_of_it(facts):
+def test_a_table_has_its_declaration(facts):
     orders = table_of(facts, ORDERS.name)
 
-    assert (orders.owner, orders.tags) == ("shop@example.org", {"domain": "sales"})
+    assert orders.declared is ORDERS
     assert orders.description == "Orders, each once."
-    assert [column.personal for column in orders.columns[:3]] == ["", "identifies a person", ""]
-    assert orders.write_mode == "Merge"
 
 
-def test_checks_tell_what_came_of_them_last(facts):
+def test_checks_have_their_last_results(facts):
     checks = {check.name: check for check in table_of(facts, ORDERS.name).checks}
 
     failed, passed = checks["accepted_state"], checks["not_null_order_id"]
@@ -39,48 +37,50 @@ def test_checks_tell_what_came_of_them_last(facts):
     assert table_of(facts, ORDERS.name).state == "failed"
 
 
-def test_refused_rows_are_counted_by_rule(facts):
-    quarantine = table_of(facts, ORDERS.name).quarantine
+def test_quarantined_rows_are_counted_by_rule(facts):
+    quarantined = table_of(facts, ORDERS.name).quarantined
 
-    assert (quarantine.table, quarantine.rows) == ("silver.orders_quarantine", 1)
-    assert quarantine.by_rule == {"accepted_state": 1}
+    assert quarantined.rows == 1
+    assert [(rule.name, rule.rows) for rule in quarantined.by_rule] == [("accepted_state", 1)]
     assert table_of(facts, "silver.orders_quarantine").quarantine_of == ORDERS.name
 
 
-def test_rows_go_on_from_what_was_measured_to_the_snapshots(facts):
+def test_snapshots_continue_the_measured_rows(facts):
     rows = [value for _, value in table_of(facts, ORDERS.name).trend.rows]
 
     assert rows == [*range(90, 100), 1, 2]
 
 
-def test_the_failed_share_is_that_of_the_worst_check_and_not_of_an_anomaly(facts):
+def test_the_failed_share_is_that_of_the_worst_check(facts):
     shares = [value for _, value in table_of(facts, ORDERS.name).trend.failed_share]
 
     assert sorted(shares)[-2:] == [0.0, 0.25]
 
 
 @pytest.mark.long
-def test_a_table_is_late_once_its_time_is_over(lake, source, now):
-    fresh = table_of(read(lake, source, now), ORDERS.name).freshness
-    late = table_of(read(lake, source, now + timedelta(days=2)), ORDERS.name).freshness
+def test_a_table_becomes_late(lake, source, now):
+    fresh = table_of(read(lake, source, now), ORDERS.name).condition.freshness
+    late = table_of(
+        read(lake, source, now + timedelta(days=2)), ORDERS.name
+    ).condition.freshness
 
     assert [limit.is_late for limit in fresh] == [False]
     assert [limit.is_late for limit in late] == [True]
     assert late[0].due_at == fresh[0].due_at
 
 
-def test_a_feed_makes_its_table_late_too(facts):
-    (limit,) = table_of(facts, RAW.name).freshness
+def test_a_feed_limits_the_age_of_its_table(facts):
+    (limit,) = table_of(facts, RAW.name).condition.freshness
 
     assert limit.allowed == timedelta(days=2)
     assert (limit.fresh_at, limit.is_late) == (None, False)
 
 
-def test_what_is_open_stands_with_its_table_and_names_no_file(facts):
-    (rejected,) = table_of(facts, RAW.name).incidents
+def test_open_incidents_name_no_file(facts):
+    (rejected,) = table_of(facts, RAW.name).condition.incidents
 
-    assert rejected.title == "A delivered file was rejected"
-    assert [incident.title for incident in facts.incidents] == ["monitoring failed"]
+    assert rejected.firing.title == "A delivered file was rejected"
+    assert [incident.firing.title for incident in facts.incidents] == ["monitoring failed"]
 
 
 def test_a_table_with_an_open_error_is_not_ok(facts):
@@ -97,16 +97,18 @@ def test_a_feed_with_a_rejected_file_is_marked(lake, source, now):
     (folder / "a.csv.reason.json").write_text(json.dumps(reason))
     facts = read(lake, source, now)
 
-    assert [feed.warnings for feed in facts.feeds] == [("1 rejected file",)]
+    assert facts.feed_warnings == {"orders": ("1 rejected file",)}
     assert '<span class="badge bad">1 rejected file</span>' in make_pages(facts)["index.html"]
 
 
 def test_incidents_are_links_and_the_worst_table_is_first(facts):
     orders = table_of(facts, ORDERS.name)
-    incident = replace(orders.incidents[0], url="http://127.0.0.1:3000/runs/1?a=1&b=2")
-    ok = replace(table_of(facts, "silver.orders_quarantine"), name="silver.a", incidents=())
-    tables = (ok, replace(orders, incidents=(incident,)))
-    pages = make_pages(replace(facts, tables=tables))
+    (incident,) = orders.condition.incidents
+    link = "Run: http://127.0.0.1:3000/runs/1?a=1&b=2"
+    linked = replace(incident, firing=replace(incident.firing, links=(link,)))
+    failed = replace(orders, condition=replace(orders.condition, incidents=(linked,)))
+    ok = replace(table_of(facts, "silver.orders_quarantine"), name="silver.a")
+    pages = make_pages(replace(facts, tables={ok.name: ok, ORDERS.name: failed}))
 
     page, index = pages[page_of(ORDERS.name)], pages["index.html"]
     assert '<a href="http://127.0.0.1:3000/runs/1?a=1&amp;b=2">' in page
@@ -118,10 +120,10 @@ def test_incidents_are_links_and_the_worst_table_is_first(facts):
     assert places == sorted(places)
 
 
-def test_an_empty_home_tells_what_is_declared(settings, source, now):
+def test_an_empty_home_has_the_declared_tables(settings, source, now):
     facts = read_site(source, settings, Catalog.of(settings), None, now)
 
-    assert {table.state for table in facts.tables} == {"not there"}
+    assert {table.state for table in facts.tables.values()} == {"not there"}
     assert not settings.dagster_home.exists()
 
 
@@ -147,15 +149,15 @@ def test_damaged_metrics_hide_no_table(lake, source, now, kind):
 
 
 @pytest.mark.long
-def test_a_table_that_nobody_declared_is_told_of(lake, source, now):
+def test_an_undeclared_table_has_a_page(lake, source, now):
     from pyiceberg.schema import Schema
     from pyiceberg.types import LongType, NestedField
 
     client = Catalog.of(lake).client
-    client.create_namespace("elsewhere")
+    client.create_namespace("other")
     schema = Schema(NestedField(1, "id", LongType(), required=True, doc="Which."))
-    client.create_table("elsewhere.made", schema)
-    made = table_of(read(lake, source, now), "elsewhere.made")
+    client.create_table("other.made", schema)
+    made = table_of(read(lake, source, now), "other.made")
 
-    assert (made.is_declared, made.state) == (False, "ok")
+    assert (made.declared, made.state) == (None, "ok")
     assert [(column.name, column.doc) for column in made.columns] == [("id", "Which.")]

@@ -21,11 +21,9 @@ from lakehouse.ingestion.readers.csv_first_row import (
     MORE_COLUMNS,
     check_no_separator_line,
     first_row,
-    lines_before_header,
 )
 from lakehouse.ingestion.readers.csv_rows import csv_values
 from lakehouse.ingestion.readers.formats import open_reader
-from lakehouse.scaffolding.column_profile import EMAIL, PHONE
 from lakehouse.scaffolding.file_types import (
     Types,
     bronze_type,
@@ -33,6 +31,7 @@ from lakehouse.scaffolding.file_types import (
     common_types,
     file_types,
 )
+from lakehouse.scaffolding.sampled_column import EMAIL, PHONE
 from lakehouse.tables.escaping import quoted, shell_word, shown
 from lakehouse.tables.feed import (
     DELIMITERS,
@@ -51,7 +50,6 @@ FILE_NUMBER = "\0file"
 _VALUE = re.compile(r"\s*[+-]?[0-9][0-9.,:/ TZ+-]*")
 """A number or a date."""
 _YEAR = re.compile("(?:1[89]|20)[0-9]{2}")
-_HEADER_LINES = 100
 
 
 @dataclass(frozen=True)
@@ -224,39 +222,14 @@ def _open_csv(path: Path, file_format: str) -> SampleFile:
     check_no_separator_line(head)
     names = {mark: _names(head, mark) for mark in DELIMITERS}
     # The delimiter that gives most names; the first one of several.
-    delimiters = sorted(DELIMITERS, key=lambda mark: -len(names[mark]))
-    _check_first_line(head, delimiters)
-    _check_names(path, names[delimiters[0]])
-    return SampleFile(path, file_format, names[delimiters[0]], delimiters[0])
+    delimiter = max(DELIMITERS, key=lambda mark: len(names[mark]))
+    _check_names(path, names[delimiter])
+    return SampleFile(path, file_format, names[delimiter], delimiter)
 
 
 def _names(head: bytes, delimiter: str) -> tuple[str, ...]:
     row = first_row(head, MORE_COLUMNS, delimiter)
     return tuple(map(nfc, csv_values(row, delimiter))) if row else ()
-
-
-def _check_first_line(head: bytes, delimiters: Sequence[str]) -> None:
-    """Check that the table begins in the first line: titles and comments have fewer fields.
-
-    :param delimiters: the likely one first.
-    :raises FileRejected: names the line with the header.
-    """
-    lines = {n: line for n, line in enumerate(head.splitlines()[:_HEADER_LINES], 1) if line}
-    for delimiter in delimiters if lines else ():
-        rows = [csv_values(line, delimiter) for line in lines.values()]
-        fields = [len(row) for row in rows]
-        is_comment = rows[0][0].startswith("#") and any(map(_has_values, rows[2:]))
-        first = fields.index(max(fields)) or int(is_comment)
-        is_table = len(rows) > first + 1 and len({*fields[first:]}) == 1
-        if first and is_table and not _has_values(rows[first]):
-            number = [*lines][first]
-            raise lines_before_header(f"a header in line {number}", number - 1)
-        if fields[0] > 1 and len({*fields}) == 1:
-            return
-
-
-def _has_values(row: Sequence[str]) -> bool:
-    return any(map(_is_value, row))
 
 
 def _is_value(text: str) -> bool:

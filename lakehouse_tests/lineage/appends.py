@@ -1,6 +1,4 @@
-"""What was told of writes, as a reader of the file of events finds it, and writes that die on
-the way; no JVM.
-"""
+"""Appends without a JVM, their events, and processes that are killed during an append."""
 
 import json
 from collections.abc import Callable
@@ -12,7 +10,7 @@ from typing import Any
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.write.append_without_spark import DIRECT_APPENDS, append_once
 from lakehouse.lineage.event_log import EventLog
-from lakehouse.lineage.open_lineage import OpenLineageEvents, OpenRuns
+from lakehouse.lineage.open_lineage import OpenLineageEvents
 from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
 from lakehouse.tables.table import Append, Column, IcebergTable
@@ -20,9 +18,9 @@ from lakehouse_tests.processes import engine_of_process, kill_this_process
 
 NUMBERS = IcebergTable(
     "monitoring.numbers",
-    "What was counted.",
+    "Counts.",
     [
-        Column("name", "string", "What."),
+        Column("name", "string", "The name."),
         Column("parts", "struct<whole:int,rest:array<double>>"),
         Column("at", "timestamp"),
         Column("run_id", "string"),
@@ -35,7 +33,7 @@ AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 def engine_at(settings: Settings) -> Engine:
-    """Return an engine that tells what is written, and has no Spark."""
+    """Return an engine that emits events and has no Spark."""
     return replace(open_engine(settings), session=_no_spark)
 
 
@@ -51,7 +49,7 @@ def events(file: Path) -> list[dict[str, Any]]:
 
 
 def types_by_run(file: Path) -> dict[str, list[str]]:
-    """Return by run the types of its events, in their order."""
+    """Return the event types of each run in order."""
     types: dict[str, list[str]] = {}
     for event in events(file):
         types.setdefault(event["run"]["runId"], []).append(event["eventType"])
@@ -59,18 +57,18 @@ def types_by_run(file: Path) -> dict[str, list[str]]:
 
 
 def append_and_die(at: str) -> None:
-    """Append a row of the run `killed`, and die on the way."""
+    """Append a row of the run `killed`, whose process is killed."""
     DEATHS[at]()
     append(engine_of_process(), "killed")
 
 
-def _die_before(owner: type, name: str, is_it: Callable[..., bool] = lambda *_: True) -> None:
+def _die_before(owner: type, name: str, matches: Callable[..., bool] = lambda *_: True) -> None:
     real = getattr(owner, name)
 
-    def dying(self: Any, *given: Any) -> Any:
-        if is_it(*given):
+    def dying(self: Any, *arguments: Any) -> Any:
+        if matches(*arguments):
             kill_this_process()
-        return real(self, *given)
+        return real(self, *arguments)
 
     setattr(owner, name, dying)
 
@@ -80,12 +78,10 @@ def _is(kind: str) -> Callable[..., bool]:
 
 
 DEATHS: dict[str, Callable[[], None]] = {
-    "before the start is told": lambda: _die_before(EventLog, "append", _is("START")),
-    "before the end is told": lambda: _die_before(OpenLineageEvents, "ended"),
-    "in the middle of telling the end": lambda: _die_before(
-        EventLog, "append", _is("COMPLETE")
-    ),
-    "after the end was told": lambda: _die_before(OpenRuns, "end"),
+    "before START": lambda: _die_before(EventLog, "append", _is("START")),
+    "before COMPLETE": lambda: _die_before(OpenLineageEvents, "finished"),
+    "during COMPLETE": lambda: _die_before(EventLog, "append", _is("COMPLETE")),
+    "after COMPLETE": lambda: _die_before(OpenLineageEvents, "_close"),
 }
 
 

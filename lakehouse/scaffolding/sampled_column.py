@@ -82,7 +82,7 @@ class ColumnProfile:
         rows = self.matching_rows(_LOOKS[what])
         return rows - self.matching_rows(_DATE) if what == "phone" and rows else rows
 
-    def looks_like(self, what: str) -> bool:
+    def is_mostly(self, what: str) -> bool:
         """Whether more than half of the rows have such values: email, phone or full_name."""
         return 2 * self.count_like(what) > self.filled_rows
 
@@ -92,8 +92,8 @@ def profile_column(name: str, file_type: str, texts: Any) -> ColumnProfile:
 
     :param texts: its value in each row, as an Arrow array of texts.
     """
-    counted = pc.value_counts(texts)
-    raw, counts = counted.field("values"), counted.field("counts")
+    value_counts = pc.value_counts(texts)
+    raw, counts = value_counts.field("values"), value_counts.field("counts")
     values = pc.utf8_trim_whitespace(raw)
     is_blank = matches(values, "").fill_null(False)
     is_nothing = pc.is_in(values, pa.array(sorted(NOTHING)))

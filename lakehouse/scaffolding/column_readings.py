@@ -12,9 +12,9 @@ from decimal import Decimal
 
 import pyarrow.compute as pc
 
-from lakehouse.scaffolding.column_profile import ColumnProfile, all_match, any_match, word_set
 from lakehouse.scaffolding.key_columns import is_key_name
-from lakehouse.scaffolding.personal_columns import stands_for_person
+from lakehouse.scaffolding.personal_columns import is_person_key
+from lakehouse.scaffolding.sampled_column import ColumnProfile, all_match, any_match, word_set
 from lakehouse.tables.types import WIDEST
 
 DAY_WORDS = word_set(
@@ -50,17 +50,16 @@ _NUMBERS = {
     (",", True): f"{_WHOLE}|{_COMMA}|{_POINT_GROUPS}",
 }
 """Patterns by decimal mark, and whether digits can be grouped by the other mark."""
-_AMBIGUOUS = {mark: rf"[+-]?[1-9][0-9]{{0,2}}\{mark}[0-9]{{3}}" for mark in ".,"}
+_AMBIGUOUS = "[+-]?[1-9][0-9]{0,2}[.,][0-9]{3}"
 """A little over one, or over a thousand."""
 # As numbers, 007 and 7 would be equal, and 2E1 and 20.
 _CODE = "[+-]?0[0-9]+(?:[.,][0-9]*)?|[0-9]+[eE][0-9]+"
 _SWAPPED = str.maketrans(",.", ".,")
 _INT_DIGITS, _BIGINT_DIGITS = 8, 18
-"""Fewer than the types hold, since later values can be larger."""
+"""Fewer than the types have, since later values can be larger."""
 _MIN_PRECISION, _MIN_SCALE, _SPARE_DIGITS = 10, 2, 3
 _MAX_SCALE = 6
 """Numbers with more decimals are measurements, not amounts."""
-_MARKS = {",": "comma", ".": "point"}
 
 _DAY = "|".join(
     rf"[0-9]{{4}}{sign}[0-9]{{1,2}}{sign}[0-9]{{1,2}}|[0-9]{{1,2}}{sign}[0-9]{{1,2}}{sign}[0-9]{{4}}"
@@ -101,57 +100,23 @@ class Reading:
     has_offsets: bool = False
     has_one_notation: bool = True
 
-    @property
-    def is_number(self) -> bool:
-        """Whether the type is a number."""
-        return self.type in ("int", "bigint", "double") or self.type.startswith("decimal")
 
-
-@dataclass(frozen=True)
-class Hints:
-    """What other columns of the same files show."""
-
-    decimal_mark: str = ""
-    day_first: Mapping[str, bool] = field(default_factory=dict)
-    """By the sign between the parts of a date, whether the day precedes the month."""
-    delimiter: str = ","
-
-
-def hints_of(columns: Iterable[ColumnProfile], delimiter: str) -> Hints:
-    """Return what the columns of files show whose values are unambiguous."""
-    marks: set[str] = set()
-    orders: dict[str, set[str]] = {}
-    for column in columns:
-        if not column.file_type or column.file_type == "string":
-            marks.add(_decimal_mark(column))
-            for sign, order in _shown_orders(column):
-                orders.setdefault(sign, set()).add(order)
-    marks.discard("")
-    return Hints(
-        # Decimal commas in one column and points in another show nothing.
-        marks.pop() if len(marks) == 1 else "?" if marks else "",
-        {sign: order == {"D"} for sign, order in orders.items() if len(order) == 1},
-        delimiter,
-    )
-
-
-def reading_of(column: ColumnProfile, hints: Hints | None = None) -> Reading:
-    """Return how a column is read."""
-    hints = hints or Hints()
+def reading_of(column: ColumnProfile, delimiter: str = ",") -> Reading:
+    """Return how a column of files with a delimiter is read."""
     if column.file_type:
-        return _read_typed(column, hints)
+        return _read_typed(column)
     if not column.filled_rows:
         return Reading(unclear="empty in all rows")
     return (
         _read_compact_days(column)
-        or _read_numbers(column, hints)
-        or _read_dates(column, hints)
+        or _read_numbers(column, delimiter)
+        or _read_dates(column)
         or _read_booleans(column)
         or Reading(unclear=_why_text(column))
     )
 
 
-def _read_typed(column: ColumnProfile, hints: Hints) -> Reading:
+def _read_typed(column: ColumnProfile) -> Reading:
     """Return how a column of a file with types is read; texts can be dates."""
     if column.file_type == "json boolean":
         return Reading("boolean")
@@ -160,7 +125,7 @@ def _read_typed(column: ColumnProfile, hints: Hints) -> Reading:
             return Reading("double")
         return Reading(_Numbers.of(column, ".", is_grouped=False).type or "string")
     if column.file_type in ("string", "date", "timestamp"):
-        reading = _read_dates(column, hints)
+        reading = _read_dates(column)
         if column.file_type == "string":
             return reading or Reading()
         days = reading.days if reading else {}
@@ -169,16 +134,16 @@ def _read_typed(column: ColumnProfile, hints: Hints) -> Reading:
 
 
 def _why_text(column: ColumnProfile) -> str:
-    """Say why a few values prevent a type; empty if most are text."""
+    """Return why a few values prevent a type; empty if most are text."""
     numbers = "|".join({*_NUMBERS.values(), _DATE})
     rows = column.matching_rows(numbers) - column.matching_rows(_CODE)
     if column.all_match(f"{numbers}|{_UNREAD}"):
         return "numbers or dates that casts do not read, such as 12 %, $5, 1 204 or 3-Jan-25"
     if 2 * rows <= column.filled_rows:
         return ""
-    others = column.filled_rows - rows
+    texts = column.filled_rows - rows
     return (
-        f"text in {others:,} of {column.filled_rows:,} rows, and numbers or dates in the others"
+        f"text in {texts:,} of {column.filled_rows:,} rows, and numbers or dates in the others"
     )
 
 
@@ -196,61 +161,27 @@ def _read_booleans(column: ColumnProfile) -> Reading | None:
     return Reading("boolean")
 
 
-def _read_numbers(column: ColumnProfile, hints: Hints) -> Reading | None:
+def _read_numbers(column: ColumnProfile, delimiter: str) -> Reading | None:
     """Return how numbers are read; None if not all values are numbers."""
-    form = _number_form(column)
+    form = next((form for form, numbers in _NUMBERS.items() if column.all_match(numbers)), None)
     if form is None:
         return None
     if codes := column.matching_rows(_CODE):
         is_mixed = 2 * codes < column.filled_rows
         return Reading(unclear="numbers and codes such as 007 or 2E1" if is_mixed else "")
-    mark, is_grouped, guess = *form, ""
-    ambiguous = [sign for sign in ".," if column.any_match(_AMBIGUOUS[sign])]
-    if ambiguous and not _decimal_mark(column):
-        if len(ambiguous) == 2:
-            return Reading(unclear="1,234 and 1.234, of which either may be over a thousand")
-        (sign,) = ambiguous
-        decided = _decided_mark(column, sign, hints)
-        if not decided:
+    mark, is_grouped = form
+    note = ""
+    if column.any_match(_AMBIGUOUS) and column.all_match(f"{_WHOLE}|{_AMBIGUOUS}"):
+        # A number such as 4000 shows that thousands are not grouped. Where commas precede
+        # decimals, semicolons usually separate fields.
+        is_ungrouped = column.any_match("[+-]?[0-9]{4,}")
+        has_decimals = delimiter != ";" and not column.any_match("[+-]?[0-9]{1,3}")
+        if mark == "," or is_grouped or not (is_ungrouped or has_decimals):
             return Reading(
-                unclear=f"1{sign}234 may be over a thousand, or one and three decimals"
+                unclear="1.234 or 1,234 may be over a thousand, or one and three decimals"
             )
-        mark, is_grouped = decided, decided != sign or sign == ","
-        if hints.decimal_mark == decided:
-            guess = f"as other columns have decimals after a {_MARKS[decided]}"
-            if decided != sign:
-                guess = f"so that 1{sign}234 is over a thousand, {guess}"
-        else:
-            guess = "three decimals, so that 1.234 is a little over one"
-    return _number_type(_Numbers.of(column, mark, is_grouped=is_grouped), guess)
-
-
-def _number_form(column: ColumnProfile) -> tuple[str, bool] | None:
-    return next((form for form, numbers in _NUMBERS.items() if column.all_match(numbers)), None)
-
-
-def _decimal_mark(column: ColumnProfile) -> str:
-    """Return the decimal mark of a column with a number of which it is clear."""
-    form = _number_form(column)
-    if form is None:
-        return ""
-    mark, _ = form
-    unclear = f"{_WHOLE}|{_AMBIGUOUS['.']}|{_AMBIGUOUS[',']}"
-    return "" if column.all_match(unclear) else mark
-
-
-def _decided_mark(column: ColumnProfile, sign: str, hints: Hints) -> str:
-    """Return the decimal mark of numbers such as `1.234`; empty if nothing shows it."""
-    # A number such as 4000 shows that thousands are not grouped.
-    has_plain_thousands = column.any_match("[+-]?[0-9]{4,}")
-    mark = hints.decimal_mark
-    if mark in (".", ",") and mark != sign:
-        return "" if has_plain_thousands else mark
-    if sign == ",":
-        return mark.replace("?", "")
-    # Where commas precede decimals, semicolons usually separate fields.
-    is_decimal = mark == "." or (not mark and not column.any_match("[+-]?[0-9]{1,3}"))
-    return "." if has_plain_thousands or (is_decimal and hints.delimiter != ";") else ""
+        note = "three decimals, so that 1.234 is a little over one"
+    return _number_type(_Numbers.of(column, mark, is_grouped=is_grouped), note)
 
 
 @dataclass(frozen=True)
@@ -317,7 +248,7 @@ class _Numbers:
             return len(set(self.values)) == len(self.values)
         group = "," if any("," in text for text in self.texts) else ""
         longest = max(len(text.partition(".")[2]) for text in self.texts)
-        # With as many decimals, as few as possible, as floats of Python, or none for whole ones.
+        # With as many decimals, as few as possible, as floats of Python, or none for integers.
         scales: tuple[Callable[[int], int], ...] = (
             lambda _: longest,
             lambda needed: needed,
@@ -351,9 +282,9 @@ def _scale(text: str) -> int:
     return len(text.partition(".")[2].rstrip("0"))
 
 
-def _number_type(numbers: _Numbers, guess: str) -> Reading:
+def _number_type(numbers: _Numbers, note: str) -> Reading:
     column = numbers.column
-    is_id = is_key_name(column.name) or stands_for_person(column)
+    is_id = is_key_name(column.name) or is_person_key(column)
     has_one_notation = numbers.has_one_notation
     if is_id or not _CODES.isdisjoint(column.words):
         if has_one_notation and column.all_match(r"[0-9]{1,18}\.0+"):
@@ -369,19 +300,19 @@ def _number_type(numbers: _Numbers, guess: str) -> Reading:
         )
     if not numbers.type:
         return Reading(unclear="numbers with more digits than a number type has")
-    notes, function = [guess], ""
+    notes, function = [note] if note else [], ""
     if numbers.mark == ",":
         has_groups = column.any_match(r".*[0-9]\.[0-9].*")
         seen = "points between thousands" if has_groups else "no points so far"
-        notes.insert(0, f"decimal commas, {seen}")
+        notes.append(f"decimal commas, {seen}")
         function = "decimal_comma"
     elif numbers.is_grouped:
-        notes.insert(0, "commas between thousands")
+        notes.append("commas between thousands")
         function = "grouped_by_commas"
     if not has_one_notation:
         notes.append("notations that become equal, such as 2.5 and 2.50, or 1500 and 1.5e3")
     arguments = ("grouped=True",) if numbers.mark == "," else ()
-    return Reading(numbers.type, ", ".join(filter(None, notes)), "", function, arguments)
+    return Reading(numbers.type, ", ".join(notes), "", function, arguments)
 
 
 def _read_compact_days(column: ColumnProfile) -> Reading | None:
@@ -395,16 +326,13 @@ def _read_compact_days(column: ColumnProfile) -> Reading | None:
     return _date_reading("date", ["YMD"], days, has_one_notation=not column.has_spaces)
 
 
-def _read_dates(column: ColumnProfile, hints: Hints) -> Reading | None:
+def _read_dates(column: ColumnProfile) -> Reading | None:
     """Return how dates and timestamps are read; None if not all values are some."""
     if not column.all_match(_DATE):
         return None
     parts = pc.extract_regex(column.values, f"^{_MOMENT}$")
     texts = pc.unique(parts.field("day")).to_pylist()
-    first_parts = {".": "D"} | {
-        sign: "D" if is_day_first else "M" for sign, is_day_first in hints.day_first.items()
-    }
-    first_parts |= dict(_orders(texts))
+    first_parts = {".": "D"} | dict(_orders(texts))
     days: dict[str, date | None] = {}
     forms = set()
     for text in texts:
@@ -466,14 +394,6 @@ def _example(form: str) -> str:
     return form.replace("D", "31").replace("M", "12").replace("Y", "2026")
 
 
-def _shown_orders(column: ColumnProfile) -> list[tuple[str, str]]:
-    """Return the first part of dates by their sign, as far as the values of a column show it."""
-    if not column.all_match(_DATE):
-        return []
-    days = pc.extract_regex(column.values, f"^{_MOMENT}$").field("day")
-    return _orders(pc.unique(days).to_pylist())
-
-
 def _orders(days: Iterable[str]) -> list[tuple[str, str]]:
     """Return the first part of dates with the year at the end: D, M, or ? if both occur."""
     largest: dict[str, list[int]] = {}
@@ -495,7 +415,7 @@ def _split_day(text: str) -> tuple[str, list[str]]:
 
 
 def _has_one_padding(numbers: Iterable[str]) -> bool:
-    """Whether all numbers have two digits or more, or none begins with 0."""
+    """Whether all numbers have two digits or more, or none starts with 0."""
     texts = [number for number in numbers if number]
     return all(len(text) > 1 for text in texts) or not any(
         text.startswith("0") and len(text) > 1 for text in texts
