@@ -133,15 +133,8 @@ def _compute(
     io: IcebergIOManager = context.resources.io_manager
     job = io.jobs.job_of(table.name)
     if job and io.jobs.settings:
-        done = compute_in_job(
-            context, io.jobs.settings, io.engine, io.gone, table, run, job, implied
-        )
-        return Written(
-            done.outcome,
-            done.metadata,
-            all_rows=done.all_rows,
-            is_interrupted=done.is_interrupted,
-        )
+        done = compute_in_job(context, io.jobs.settings, table, run, job, implied)
+        return Written(done.outcome, done.metadata, is_interrupted=done.is_interrupted)
     with in_one_line(table, compute):
         return Written(io.write(table, compute, inputs, run))
 

@@ -73,10 +73,6 @@ class Written:
     outcome: Outcome
     metadata: Mapping[str, Any] = field(default_factory=dict)
     read: Mapping[str, Any] = field(default_factory=dict)
-    all_rows: Sequence[RuleResult] | None = None
-    """Results on all rows from a job, for rules that failed last and pass for the new rows; None if
-    this process evaluates them.
-    """
     is_interrupted: bool = False
     """Whether the run was interrupted after the write; it ends once the result is recorded."""
 
@@ -253,7 +249,7 @@ def _events(
         yield from checks
         metadata = {**refused_rows(table, outcome).to_metadata(), **written.metadata}
         raise refusal(outcome, context.run.run_id, metadata, evaluated)
-    checks, is_interrupted = _with_full_checks(context, io, table, written, checks, implied)
+    checks, is_interrupted = _with_full_checks(context, io, table, checks, implied)
     result = dg.MaterializeResult[Any](
         asset_key=asset_key(table.name),
         metadata={
@@ -278,7 +274,6 @@ def _with_full_checks(
     context: dg.AssetExecutionContext,
     io: IcebergIOManager,
     table: IcebergTable,
-    written: Written,
     checks: Sequence[dg.AssetCheckResult],
     implied: Mapping[Rule, Look],
 ) -> tuple[list[dg.AssetCheckResult], bool]:
@@ -294,13 +289,12 @@ def _with_full_checks(
     full_results: dict[str | None, dg.AssetCheckResult] = {}
     cause, is_interrupted = "", False
     try:
-        full_results = _full_results(io, table, written, names, implied, context.run.run_id)
+        full_results = _full_results(io, table, names, implied, context.run.run_id)
     except Exception as error:
         # Do not fail: the table is published.
         cause = f": {cause_without_data(error)}"
     except (dg.DagsterExecutionInterruptedError, KeyboardInterrupt):
         cause, is_interrupted = ", since the run was interrupted", True
-    # A job evaluates only checks that had failed when it started.
     left = names - full_results.keys()
     if left:
         context.log.warning(
@@ -318,19 +312,13 @@ def _with_full_checks(
 def _full_results(
     io: IcebergIOManager,
     table: IcebergTable,
-    written: Written,
     names: Set[str],
     implied: Mapping[Rule, Look],
     run_id: str,
 ) -> dict[str | None, dg.AssetCheckResult]:
-    job_results = written.all_rows
-    left = names if job_results is None else ()
-    remaining = replace(table, rules=[rule for rule in table.rules if rule.name in left])
+    failed_last = replace(table, rules=[rule for rule in table.rules if rule.name in names])
     evaluations = [look for rule, look in implied.items() if rule.name in names]
-    results, evaluated = _evaluate(io, remaining, Run(run_id), evaluations)
-    if job_results and evaluated.snapshot_id == written.outcome.snapshot_id:
-        # The results of a job do not apply to a newer snapshot.
-        results += job_results
+    results, evaluated = _evaluate(io, failed_last, Run(run_id), evaluations)
     return {
         result.rule.name: check_result(table, result, evaluated)
         for result in results

@@ -12,7 +12,6 @@ from typing import Any, cast
 from urllib.parse import urlsplit
 
 import boto3
-from botocore.exceptions import EndpointConnectionError
 
 from lakehouse.runtime import jars, jvm
 from lakehouse.settings import Settings
@@ -29,13 +28,7 @@ class GlueStandIn:
     folder: Path
     processes: dict[str, subprocess.Popen] = field(default_factory=dict)
     stopped: set[str] = field(default_factory=set)
-    stopping: dict[str, int] = field(default_factory=dict)
-    """How often a run that is being stopped says so before it is."""
-    stopping_turns: int = 3
-    failing_calls: int = 0
-    """So many calls of `get_job_run` fail from now on."""
-    refused_stops: int = 0
-    """So many stops are refused from now on."""
+    stopping: set[str] = field(default_factory=set)
     meta: Any = field(default_factory=lambda: SimpleNamespace(region_name="eu-central-1"))
 
     def start_job_run(self, JobName: str, Arguments: dict[str, str]) -> dict[str, str]:  # noqa: N803
@@ -67,37 +60,20 @@ class GlueStandIn:
 
     def get_job_run(self, JobName: str, RunId: str) -> dict[str, Any]:  # noqa: N803
         """Tell the state of a run."""
-        if self.failing_calls:
-            self.failing_calls -= 1
-            raise EndpointConnectionError(endpoint_url="https://glue.example")
         state = _STATES.get(self.processes[RunId].poll(), "FAILED")
         if RunId in self.stopping:
-            state = self._stopping_state(RunId)
+            self.processes[RunId].kill()
+            self.processes[RunId].wait()
+            self.stopped.add(RunId)
+            state = "STOPPED"
         return {"JobRun": {"Id": RunId, "JobName": JobName, "JobRunState": state}}
 
     def batch_stop_job_run(self, JobName: str, JobRunIds: list[str]) -> dict[str, Any]:  # noqa: N803
         """Begin to stop runs; they go on meanwhile."""
-        if self.refused_stops:
-            self.refused_stops -= 1
-            detail = {"ErrorCode": "ThrottlingException", "ErrorMessage": "Rate exceeded"}
-            refused = [
-                {"JobName": JobName, "JobRunId": run_id, "ErrorDetail": detail}
-                for run_id in JobRunIds
-            ]
-            return {"SuccessfulSubmissions": [], "Errors": refused}
         for run_id in JobRunIds:
-            self.stopping.setdefault(run_id, self.stopping_turns)
+            self.stopping.add(run_id)
         stopped = [{"JobName": JobName, "JobRunId": run_id} for run_id in JobRunIds]
         return {"SuccessfulSubmissions": stopped, "Errors": []}
-
-    def _stopping_state(self, run_id: str) -> str:
-        if self.stopping[run_id]:
-            self.stopping[run_id] -= 1
-            return "STOPPING"
-        self.processes[run_id].kill()
-        self.processes[run_id].wait()
-        self.stopped.add(run_id)
-        return "STOPPED"
 
     def arguments(self, run_id: str) -> dict[str, str]:
         """Return what the script of a run was started with."""

@@ -25,8 +25,6 @@ from lakehouse.iceberg.write.merge_rows import merge_key_rule
 from lakehouse.orchestration.asset_checks import checked_rules
 from lakehouse.orchestration.table_jobs.compute_in_job import reported_rules
 from lakehouse.orchestration.table_jobs.job_answer import (
-    all_rows_message,
-    answered_all_rows,
     answered_error,
     answered_outcome,
     error_message,
@@ -96,20 +94,6 @@ def test_a_rule_that_is_not_known_here_costs_no_outcome() -> None:
 
     assert isinstance(answered, Published)
     assert [result.rule.name for result in answered.results] == [NAME.name]
-
-
-def test_what_all_rows_tell_is_the_same_on_the_other_side() -> None:
-    results = COMMON["results"][:2]
-    told = json.loads(json.dumps(all_rows_message(results)))
-
-    assert answered_all_rows(["another message", told], TABLE.rules) == results
-    assert answered_all_rows(["another message"], TABLE.rules) == ()
-
-
-def test_the_last_answer_counts() -> None:
-    first, last = Unchanged("gold.figures", "", 1), Unchanged("gold.figures", "", 2)
-
-    assert answered_outcome([outcome_message(first), outcome_message(last)], []) == last
 
 
 def test_without_an_answer_there_is_none() -> None:

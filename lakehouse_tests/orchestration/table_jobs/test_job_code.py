@@ -84,25 +84,6 @@ def test_the_archive_has_the_lakehouse_and_what_the_project_imported(project):
     assert not [name for name in names if "__pycache__" in name]
 
 
-def test_the_same_code_is_put_there_once(project):
-    store = open_bucket(project)
-    first = publish_code(project, store)
-    put_at = store.stat(first.removeprefix("s3://lake/"))
-
-    assert publish_code(project, store) == first
-    assert store.stat(first.removeprefix("s3://lake/")) == put_at
-
-
-@pytest.mark.long
-def test_changed_code_is_another_archive(project, tmp_path):
-    store = open_bucket(project)
-    before = publish_code(project, store)
-    (tmp_path / "code_shop" / "totals.sql").write_text("SELECT 2")
-    in_another_process()
-
-    assert publish_code(project, store) != before
-
-
 def test_a_file_that_is_edited_after_a_run_began_goes_along_as_it_was(project, tmp_path):
     TableJobs.of_run(project)
     (tmp_path / "code_shop" / "totals.sql").write_text("SELECT 2")

@@ -22,8 +22,7 @@ def asked(aws_settings) -> JobRequest:
     engine = Engine(Catalog.of(aws_settings), lambda: None, aws_settings.lock_dir, KEY)
     run = Run("a run", Partitions(("2026-01-01",)), full_recompute=False, code_version="abc")
     gone = GoneList("1", KEY, {PERSON: ERASED_AT})
-    dead = {"gold.totals": ["a"]}
-    return JobRequest.of("gold.totals", run, aws_settings, engine, gone, dead, {"round", "few"})
+    return JobRequest.of("gold.totals", run, aws_settings, engine, gone)
 
 
 def test_what_is_asked_is_the_same_on_the_other_side(asked):
@@ -36,8 +35,6 @@ def test_what_is_asked_is_the_same_on_the_other_side(asked):
     assert bytes.fromhex(read.masking_key) == bytes.fromhex(read.gone_key or "") == KEY
     assert read.erased_at == {PERSON: ERASED_AT}
     assert read.settings["bucket"] == "lake"
-    assert read.unfinished_writes == {"gold.totals": ["a"]}
-    assert read.failed_last == ["few", "round"]
 
 
 def test_keys_are_not_shown(asked):
@@ -46,5 +43,5 @@ def test_keys_are_not_shown(asked):
 
 
 def test_who_asks_otherwise_is_told_what_is_expected():
-    with pytest.raises(JobFailed, match="asked with shop; expected table, run, partitions"):
+    with pytest.raises(JobFailed, match="requested with shop; expected table, run, partitions"):
         JobRequest.from_json({"shop": 1})
