@@ -31,7 +31,7 @@ from lakehouse.orchestration.partition_bounds import all_partitions_of
 from lakehouse.orchestration.partition_validation import check_partitions
 from lakehouse.orchestration.run_failures.function_error_text import in_one_line
 from lakehouse.orchestration.sql_function import SqlFunction
-from lakehouse.orchestration.table_asset import Look, Written, table_asset
+from lakehouse.orchestration.table_asset import Evaluate, Written, table_asset
 from lakehouse.orchestration.table_function import TableFunction, keep_function
 from lakehouse.orchestration.table_jobs.compute_in_job import compute_in_job
 from lakehouse.orchestration.table_partitions import asset_partitions
@@ -75,11 +75,9 @@ def iceberg_asset(
             written = _compute(context, table, compute, declared, run, implied)
             for warning in left_out_warnings(written.outcome.suppressed_rows):
                 context.log.warning(warning)
-            tables = context.resources.io_manager.declared
-            lineage = lineage_metadata(table, compute, declared, tables)
             return replace(
                 written,
-                metadata={**lineage, **written.metadata},
+                metadata={**lineage_metadata(table, declared), **written.metadata},
                 read=_read(written.outcome, table, reads),
             )
 
@@ -141,16 +139,16 @@ def _compute(
 
 def _implied(
     table: IcebergTable, inputs: Mapping[str, Input], definition: dg.PartitionsDefinition | None
-) -> dict[Rule, Look]:
+) -> dict[Rule, Evaluate]:
     """Return the rule that partition-only inputs imply, and the function that evaluates it."""
     if definition is None or not partition_only_sources(table, inputs):
         return {}
 
-    def look(io: IcebergIOManager, run: Run) -> list[RuleResult]:
+    def evaluate(io: IcebergIOManager, run: Run) -> list[RuleResult]:
         every = run.partitions.every if run.partitions else all_partitions_of(table, definition)
         return evaluate_by_metadata(io.engine, table, inputs, every)
 
-    return {has_partition(table): look}
+    return {has_partition(table): evaluate}
 
 
 def _upstream(table: IcebergTable, inputs: Mapping[str, Input]) -> list[dg.AssetKey]:

@@ -12,7 +12,6 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_result import Published
 from lakehouse.iceberg.rules.rows import RowRule
 from lakehouse.iceberg.write.write_audit_publish import write
-from lakehouse.tables.castable_rule import CastableRule
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import Column, IcebergTable
 from lakehouse_tests.iceberg.declarations import rows_of, run_of
@@ -47,25 +46,6 @@ def without(table: IcebergTable, name: str, **parts: Any) -> IcebergTable:
     return replace(table, columns=columns, rules=rules, **parts)
 
 
-def with_type(table: IcebergTable, name: str, type_: str) -> IcebergTable:
-    """Return the declaration with another type of a column, to which what is delivered can be
-    cast.
-    """
-    columns = [
-        replace(column, type=type_) if column.name == name else column
-        for column in table.columns
-    ]
-    rules = [
-        (
-            replace(rule, castable_as=replace(rule.cast, type=type_))
-            if isinstance(rule, CastableRule) and rule.columns == (name,)
-            else rule
-        )
-        for rule in table.rules
-    ]
-    return replace(table, columns=columns, rules=rules)
-
-
 def renamed(table: IcebergTable, old: str, new: str, **parts: Any) -> IcebergTable:
     """Return the declaration with another name of a column, in its rules too."""
     columns = [
@@ -75,17 +55,6 @@ def renamed(table: IcebergTable, old: str, new: str, **parts: Any) -> IcebergTab
     return replace(
         table, columns=columns, rules=[_about(rule, old, new) for rule in table.rules], **parts
     )
-
-
-def added(table: IcebergTable, column: Column) -> IcebergTable:
-    """Return the declaration with one more column in front."""
-    return replace(table, columns=[column, *table.columns])
-
-
-def moved_first(table: IcebergTable, name: str) -> IcebergTable:
-    """Return the declaration with a column in front of the others."""
-    others = [column for column in table.columns if column.name != name]
-    return replace(table, columns=[table.column(name), *others])
 
 
 def transaction(number: int, day: date, **values: Any) -> Row:

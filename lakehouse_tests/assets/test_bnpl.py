@@ -15,7 +15,6 @@ import pytest
 from lakehouse.definitions import FEEDS, definitions
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.sample_data.bnpl.generate import Generated, generate
-from lakehouse_tests.assets import bnpl_oracle
 from lakehouse_tests.assets.pipeline import Pipeline
 from lakehouse_tests.conftest import settings_at
 
@@ -150,25 +149,6 @@ def test_a_month_in_any_order_comes_to_the_truth(
     at_once = Pipeline(replace(bnpl.settings, home=bnpl.settings.home / "at_once"), "bnpl")
     assert at_once.deliver(*month.files).success
     deliver_in_each_order(bnpl, month, at_once)
-
-
-@pytest.mark.scenario
-def test_pandas_computes_the_same_from_the_files(
-    delivered: Pipeline, generated: Generated
-) -> None:
-    clean = bnpl_oracle.clean_rows(generated.files)
-    summary = delivered.rows(
-        f"SELECT CAST(transaction_date AS STRING), currency, {FIGURES}, distinct_customers,"
-        f" distinct_merchants FROM {SUMMARY}"
-    )
-    assert {row[:2]: row[2:] for row in summary} == bnpl_oracle.daily_summary(clean)
-    profiles = delivered.rows(
-        "SELECT customer_id, CAST(first_transaction_date AS STRING),"
-        " CAST(last_transaction_date AS STRING), transactions, approved, declined,"
-        " total_amount, average_amount, preferred_payment_method, approval_rate FROM"
-        f" {PROFILES}"
-    )
-    assert {row[0]: row[1:] for row in profiles} == bnpl_oracle.profiles(clean)
 
 
 @pytest.mark.long

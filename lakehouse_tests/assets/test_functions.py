@@ -216,6 +216,8 @@ def test_a_customer_without_transactions_is_removed(try_table: TryTable) -> None
     (row,) = tried.rows
     assert (row["customer_id"], row["transactions"]) == (1, 2)
     assert row["total_amount"] == {"MYR": Decimal("20.00")}
+    assert row["average_amount"] == {"MYR": Decimal("10.0000")}
+    assert (row["preferred_payment_method"], row["approval_rate"]) == ("CARD", 1.0)
     assert row["last_transaction_date"] == date(2026, 3, 4)
     assert tried.removed == [{"customer_id": 2}]
 

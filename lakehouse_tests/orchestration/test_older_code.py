@@ -168,13 +168,6 @@ def test_a_merged_table_holds_rows_of_older_code_until_all_of_it_is_computed(
     assert (shop.code(MERGED), shop.backfill(MERGED)) == (TableCode(), 0)
 
 
-def test_the_code_of_a_table_that_another_tool_wrote_is_unknown(shop: Shop) -> None:
-    shop.deliver(("a", on(1)))
-    write(shop.engine, MERGED, rows_of(shop.engine, "k string, shown string", [("a", "a")]))
-    assert shop.code(MERGED) == TableCode(is_unknown=True)
-    assert shop.backfill(MERGED) == 0
-
-
 def test_what_is_appended_stays_as_it_was_computed(shop: Shop) -> None:
     with pytest.raises(UsageError, match="stays as it was computed"):
         shop.backfill(LOGGED)

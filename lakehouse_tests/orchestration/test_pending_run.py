@@ -32,22 +32,11 @@ def run_of(*computed: str) -> PendingRun:
     )
 
 
-def test_without_a_gap_it_is_one_stretch() -> None:
-    run = run_of(*KEYS[3:9])
-    assert run.bounds == run.partitions == (KEYS[3], KEYS[8])
-    assert computed_of(tags_of(run), KEYS) == KEYS[3:9]
-    assert run.sizes == {"silver.a": 6}
-
-
 def test_of_assets_that_leave_none_out_dagster_notes_what_is_computed() -> None:
     run = PendingRun.of_partitions(
         ["gold.plain"], KEYS[3:9], KEYS, partitioned=["gold.plain"], leaves_gaps=False
     )
     assert (run.partitions, run.tags) == ((KEYS[3], KEYS[8]), {})
-
-
-def test_one_partition_is_noted_by_dagster() -> None:
-    assert (run_of(KEYS[3]).partitions, run_of(KEYS[3]).tags) == ((KEYS[3], KEYS[3]), {})
 
 
 def test_a_gap_is_left_out_and_noted_by_the_asset() -> None:

@@ -52,14 +52,6 @@ def test_a_table_of_avro_is_published_without(append) -> None:
     assert "sample" not in shown.metadata
 
 
-def test_what_was_avro_before_is_passed_over(append) -> None:
-    append("a", "avro")
-
-    shown = append("b")
-
-    assert shown.metadata["sample"] == [{"word": "b"}]
-
-
 def test_a_table_of_which_a_file_is_missing_is_published_without(
     append, embedded_engine
 ) -> None:

@@ -191,15 +191,6 @@ def test_a_table_without_partitions_is_computed_as_a_whole(shop: Shop) -> None:
     assert len(content(shop.engine, MERGED.name, "k")) == 5
 
 
-def test_a_run_that_fails_is_the_last_and_leaves_all_where_it_is(shop: Shop) -> None:
-    shop.is_corrected = shop.fails = True
-    done = shop.replay(ORDERS)
-    assert (done.left, done.success, len(done.runs)) == (0, False, 1)
-    assert len(shop.held(ORDERS)) == 4
-    shop.fails = False
-    assert shop.replay(ORDERS).left == 3
-
-
 def test_a_table_that_is_computed_from_no_other_is_an_error(shop: Shop) -> None:
     write(
         shop.engine,

@@ -16,8 +16,6 @@ from lakehouse.orchestration.iceberg_asset import iceberg_asset
 from lakehouse.orchestration.pending_run import PendingRun
 from lakehouse.orchestration.run_result import RunResult
 from lakehouse.orchestration.runs_for_stale_tables import INCREMENTAL, Downstream
-from lakehouse.orchestration.table_function import TableFunction
-from lakehouse.orchestration.table_trial import no_rows, try_function
 from lakehouse.tables.table import Append, Column, IcebergTable, OverwritePartitions
 
 DAILY = dg.DailyPartitionsDefinition("2024-01-01", end_date="2024-01-05")
@@ -164,32 +162,6 @@ def test_without_a_quarantine_a_check_fails_until_such_rows_are_gone(make, embed
 
 
 @pytest.mark.long
-def test_what_is_tried_is_refused_for_the_reason_that_a_run_has(make, embedded_engine):
-    pipeline = make("date")
-    raw = embedded_engine.spark.createDataFrame(
-        [(MONDAY, 1), (MONDAY, 101), (None, 2)], "p date, v int"
-    )
-    function = TableFunction(
-        pipeline.table, lambda raw: raw, {"raw": latest(pipeline.raw.name, by="p")}, DAILY
-    )
-    trial = try_function(
-        embedded_engine,
-        function,
-        {"raw": raw},
-        no_rows(embedded_engine.spark, pipeline.table),
-        read_other=lambda _: None,
-        leaves_out=True,
-    )
-    assert [tuple(row) for row in trial.rows.select("p", "v").collect()] == [(MONDAY, 1)]
-    refused = trial.refused.select("_reasons", "v").collect()
-    assert [tuple(row) for row in refused] == [
-        (["between_v"], "101"),
-        (["has_partition"], "2"),
-    ]
-    assert (trial.computed_rows, trial.refused_rows) == (3, 2)
-
-
-@pytest.mark.long
 def test_a_command_and_a_sensor_that_meet_compute_a_partition_once(make):
     pipeline = make("date")
     (stale,) = pipeline.deliver(DAILY, (MONDAY, 1), (None, 2))
@@ -201,29 +173,3 @@ def test_a_command_and_a_sensor_that_meet_compute_a_partition_once(make):
 
     pipeline.run(DAILY, stale.selection, partition=stale.partitions)
     assert pipeline.snapshot != published
-
-
-@pytest.mark.long
-def test_a_table_that_is_partitioned_by_months_is_computed_by_ranges_of_days(
-    make, embedded_engine
-):
-    """While some ranges are owed, what stands of others is looked at, in files that do not tell
-    their days.
-    """
-    wednesday, friday = date(2024, 1, 3), date(2024, 1, 5)
-    definition = dg.DailyPartitionsDefinition("2024-01-01", end_date="2024-01-06")
-    pipeline = make("date", partitioning=["months(p)"])
-    (stale,) = pipeline.deliver(definition, (MONDAY, 1), (wednesday, 2), (friday, 3))
-    first, *others = stale.parts
-    assert (first.partitions, len(others)) == (("2024-01-01",) * 2, 2)
-    pipeline.do(definition, first)
-    (rest,) = pipeline.stale(definition)
-    assert list(rest.parts) == others
-
-    embedded_engine.sql(
-        f"DELETE FROM {embedded_engine.catalog.sql_name('bronze.raw')} WHERE p = DATE'{MONDAY}'"
-    )
-    for stale in pipeline.stale(definition):
-        pipeline.do(definition, stale)
-    assert pipeline.stale(definition) == []
-    assert pipeline.rows("silver.by_p") == [(wednesday, 2), (friday, 3)]

@@ -10,9 +10,8 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from lakehouse.errors import ComputeFailed, DeclarationError
+from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.read.inputs import latest
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.orchestration.discovery import declared_assets, modules_of
 from lakehouse.orchestration.sql_function import SqlFunction
@@ -57,11 +56,6 @@ RAW = IcebergTable(
     write=Append(once_by=()),
 )
 Define = Callable[..., dg.AssetsDefinition]
-
-
-@pytest.fixture(scope="session")
-def declared_tables() -> dict[str, IcebergTable]:
-    return {RAW.name: RAW}
 
 
 @pytest.fixture
@@ -201,21 +195,3 @@ def test_a_query_without_inputs_is_an_error(tmp_path: Path) -> None:
     file.write_text("SELECT 1 AS id")
     with pytest.raises(DeclarationError, match="has no inputs"):
         SqlFunction("gold.x", file, "x.sql", {})
-
-
-def test_an_error_of_the_query_holds_no_row(tmp_path: Path, spark) -> None:
-    file = tmp_path / "x.sql"
-    file.write_text("SELECT id\nFORM given\nFROM given")
-    query = SqlFunction("gold.x", file, "x.sql", {"given": latest("silver.given")})
-    with pytest.raises(ComputeFailed, match=r"^gold.x: x.sql:[23]: .*PARSE_SYNTAX_ERROR"):
-        query(given=frame_of(spark, "id int", [(1,)]))
-
-
-def test_a_query_is_tried_on_rows_as_a_function_is(define: Define, try_table) -> None:
-    # The name of an input may be defined again, of the input itself.
-    tried = try_table(
-        define(QUERY.replace("known", "sales")),
-        [{"sold_on": date(2026, 1, 1), "code": "123"}, {"sold_on": date(2026, 1, 1)}],
-        partitions="2026-01-01",
-    )
-    assert tried.rows == [{"sold_on": date(2026, 1, 1), "sales": 2, "codes": 1}]

@@ -16,11 +16,9 @@ from dagster._core.errors import DagsterInvariantViolationError
 from dagster._core.launcher import LaunchRunContext, WorkerStatus
 
 from lakehouse.orchestration.dagster_internals import _job_origin
-from lakehouse.orchestration.instance import dagster_home
 from lakehouse.orchestration.orphaned_runs import worker_of
 from lakehouse.orchestration.warm_runs.run_launcher import WarmRunLauncher, address_file
 from lakehouse.runtime.processes import Process
-from lakehouse.settings import Settings
 from lakehouse_tests.processes import wait_for
 
 pytestmark = [pytest.mark.unit, pytest.mark.timeout(400)]
@@ -169,17 +167,6 @@ def test_the_process_of_a_run_has_failed_when_it_is_killed(shop: Shop) -> None:
 
 
 @pytest.mark.long
-def test_a_run_of_another_python_is_launched_as_dagster_does(shop: Shop) -> None:
-    run = shop.asked_for()
-    assert run.job_code_origin is not None
-    origin = run.job_code_origin
-    elsewhere = origin.repository_origin._replace(executable_path="/another/python")
-    other = run._replace(job_code_origin=origin._replace(repository_origin=elsewhere))
-    with pytest.raises(DagsterInvariantViolationError, match="requires a workspace"):
-        shop.launcher.launch_run(LaunchRunContext(other, workspace=None))
-
-
-@pytest.mark.long
 def test_without_a_run_server_a_run_is_launched_as_dagster_does(
     tmp_path: Path, shop: Shop
 ) -> None:
@@ -199,8 +186,3 @@ def test_a_run_server_has_one_thread() -> None:
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
     assert ran.stdout == b"1\n"
-
-
-def test_a_new_home_has_the_launcher(settings: Settings) -> None:
-    with dg.DagsterInstance.from_config(str(dagster_home(settings))) as instance:
-        assert isinstance(instance.run_launcher, WarmRunLauncher)

@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 import pytest
-from pyspark.sql.functions import lit
 
 from lakehouse.definitions import TABLES, definitions
 from lakehouse.iceberg.erasure.delete_rows import delete_rows
@@ -76,19 +75,6 @@ def test_each_row_has_an_outcome(bnpl: Pipeline) -> None:
     assert outcomes(check) == {"clean": 2, "quarantined": 1, "superseded": 1}
 
 
-@pytest.mark.long
-def test_a_row_that_is_refused_in_pieces_counts_once(bnpl: Pipeline) -> None:
-    assert TABLES[CLEAN].quarantine is not None
-    name = bnpl.engine.catalog.sql_name(TABLES[CLEAN].quarantine.name)
-    piece = bnpl.engine.spark.table(name).withColumn("_row_key", lit("another piece"))
-    piece.writeTo(name).append()
-    (check,) = run_check(bnpl).checks
-    assert outcomes(check) == {"clean": 2, "quarantined": 1, "superseded": 1}
-    clear_quarantine(bnpl.engine, TABLES[CLEAN], by="somebody", why="why")
-    (check,) = run_check(bnpl).checks
-    assert check.metadata["cleared_rows"] == 1
-
-
 def test_a_row_that_was_cleared_from_the_quarantine_is_not_lost(bnpl: Pipeline) -> None:
     assert clear_quarantine(bnpl.engine, TABLES[CLEAN], by="somebody", why="why") == 1
     (check,) = run_check(bnpl).checks
@@ -104,25 +90,6 @@ def test_a_run_looks_at_what_came(bnpl: Pipeline) -> None:
     assert (check.passed, outcomes(check), check.metadata["partitions"]) == (
         True,
         {"clean": 1},
-        [DAYS[1]],
-    )
-
-
-@pytest.mark.long
-def test_a_run_by_hand_looks_at_all_rows_of_its_days(bnpl: Pipeline) -> None:
-    put(bnpl, "late.csv", line(3, DAYS[1]), second=1)
-    keys = [dg.AssetCheckKey(dg.AssetKey(CLEAN.split(".")), NAME)]
-    selection = dg.AssetSelection.assets(
-        dg.AssetKey(CLEAN.split("."))
-    ) | dg.AssetSelection.checks(*keys)
-    with open_instance(bnpl.settings) as instance:
-        run = materialize(
-            definitions(lambda: bnpl.settings), instance, selection, partition=DAYS[1]
-        )
-    (check,) = (check for check in run.checks if check.name == NAME)
-    assert (check.passed, check.metadata["total_rows"], check.metadata["partitions"]) == (
-        True,
-        3,
         [DAYS[1]],
     )
 

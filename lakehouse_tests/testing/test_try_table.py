@@ -3,7 +3,6 @@ rows that cannot be.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -14,13 +13,12 @@ import pytest
 
 from lakehouse.assets.bronze.raw_fruits import raw_fruits
 from lakehouse.assets.silver.fruits import fruits
-from lakehouse.errors import FrameMismatch, UsageError
-from lakehouse.iceberg.read.inputs import incremental, latest
+from lakehouse.errors import UsageError
+from lakehouse.iceberg.read.inputs import latest
 from lakehouse.iceberg.rules.rows import not_null
 from lakehouse.iceberg.rules.unique_and_references import references, unique
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
 from lakehouse.tables.table import (
-    Append,
     Column,
     IcebergTable,
     Merge,
@@ -86,41 +84,6 @@ def copies(orders: "DataFrame") -> "DataFrame":
     return orders
 
 
-@iceberg_asset(KNOWN, inputs={"orders": latest(ORDERS.name)})
-def without_columns(orders: "DataFrame") -> "DataFrame":
-    """Orders with a column that nobody declares."""
-    return orders.select("order_id", "amount")
-
-
-ADDED = IcebergTable(
-    name="gold.added",
-    comment="Orders that are added once a day.",
-    columns=ORDERS.columns[:2],
-    write=Append(once_by="day"),
-    rules=[unique("order_id")],
-)
-MERGED = replace(ADDED, name="gold.merged", write=Merge(on="day"))
-REPLACED = replace(ADDED, name="gold.replaced", write=Overwrite())
-
-
-@iceberg_asset(ADDED, inputs={"orders": incremental(ORDERS.name)})
-def added(orders: "DataFrame") -> "DataFrame":
-    """Orders, as they are."""
-    return orders.select("order_id", "day")
-
-
-@iceberg_asset(MERGED, inputs={"orders": incremental(ORDERS.name)})
-def merged(orders: "DataFrame") -> "DataFrame":
-    """Orders, as they are."""
-    return orders.select("order_id", "day")
-
-
-@iceberg_asset(REPLACED, inputs={"orders": latest(ORDERS.name)})
-def replaced(orders: "DataFrame") -> "DataFrame":
-    """Orders, as they are."""
-    return orders.select("order_id", "day")
-
-
 @pytest.fixture(scope="session")
 def declared_tables() -> Mapping[str, IcebergTable]:
     return {table.name: table for table in (ORDERS, KNOWN)}
@@ -184,32 +147,6 @@ def test_a_run_reads_its_partitions_and_fails_where_it_computes_rows_of_others(
     assert (len(both.rows), both.failed) == (3, {})
 
 
-def test_a_rule_that_blocks_says_of_how_many_rows(try_table: TryTable) -> None:
-    tried = try_table(orders_by_day, [{"order_id": 1, "day": "2026-01-01"}])
-
-    assert tried.failed == {"not_null_amount": "1 of 1 row"}
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("asset", [added, merged], ids=["added", "merged"])
-def test_what_comes_is_unique_among_the_rows_that_are_there_too(
-    try_table: TryTable, asset: dg.AssetsDefinition
-) -> None:
-    there = [{"order_id": 1, "day": "2026-01-01"}]
-    again = try_table(asset, [{"order_id": 1, "day": "2026-01-02"}], existing=there)
-    other = try_table(asset, [{"order_id": 2, "day": "2026-01-02"}], existing=there)
-    known = try_table(asset, there, existing=there)
-
-    assert again.failed == {"unique_order_id": "1 of 1 row"}
-    assert (other.failed, known.failed) == ({}, {})
-
-
-def test_rows_that_are_replaced_are_compared_with_none(try_table: TryTable) -> None:
-    there = [{"order_id": 1, "day": "2026-01-01"}]
-
-    assert try_table(replaced, there, existing=there).failed == {}
-
-
 @pytest.mark.long
 def test_a_rule_that_refers_to_another_table_needs_its_rows(try_table: TryTable) -> None:
     orders = [{"order_id": 1}, {"order_id": 1}]
@@ -220,11 +157,6 @@ def test_a_rule_that_refers_to_another_table_needs_its_rows(try_table: TryTable)
     assert alone.not_evaluated == [rule.name for rule in COPY.rules[1:]]
     assert [*beside.failed, *beside.warned] == [rule.name for rule in reversed(COPY.rules)]
     assert not beside.not_evaluated
-
-
-def test_a_frame_that_is_not_as_declared_is_an_error(try_table: TryTable) -> None:
-    with pytest.raises(FrameMismatch, match="has unknown amount"):
-        try_table(without_columns, [{"order_id": 1}])
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,6 @@ from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import IcebergTable, Merge
 
 if TYPE_CHECKING:
-    from lakehouse.orchestration.io_manager import IcebergIOManager
     from lakehouse.orchestration.table_jobs.job_runs import JobRun
 
 
@@ -57,7 +56,7 @@ def compute_in_job(
     from lakehouse.orchestration.table_jobs.job_services import service_of
     from lakehouse.storage.s3 import open_bucket
 
-    io: IcebergIOManager = context.resources.io_manager
+    io = context.resources.io_manager
     store, service = open_bucket(settings), service_of(settings, job)
     code_url = publish_code(settings, store)
     with ExitStack() as locks:

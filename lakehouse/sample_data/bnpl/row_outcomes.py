@@ -1,11 +1,12 @@
 """The outcome of each row after all files are delivered: which version of a transaction wins."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from lakehouse.sample_data.bnpl.truth_rows import SampleFile, read_rows
+from lakehouse.sample_data.bnpl.truth_rows import read_rows
 
 CLEAN, SUPERSEDED, QUARANTINED = OUTCOMES = ("clean", "superseded", "quarantined")
 _NO_ROW = np.iinfo(np.int64).min
@@ -13,7 +14,7 @@ _NO_ROW = np.iinfo(np.int64).min
 
 
 def assign_outcomes(
-    files: Sequence[SampleFile], *, each: Callable[[], None] = lambda: None
+    files: Sequence[Path], *, each: Callable[[], None] = lambda: None
 ) -> pd.DataFrame:
     """Return all rows of the files with their `outcome`: `clean`, `superseded` or
     `quarantined`.

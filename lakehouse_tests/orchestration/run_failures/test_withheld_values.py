@@ -34,9 +34,7 @@ def raised(error: Exception, table: IcebergTable = PEOPLE) -> Exception:
 def test_an_error_is_told_without_its_text_and_what_it_came_of() -> None:
     found = raised(ValueError(f"cannot read {SECRET}"))
     assert isinstance(found, ComputeFailed)
-    assert str(found).startswith(
-        "silver.p could not be computed: ValueError (test_withheld_values.py, line "
-    )
+    assert str(found).startswith("silver.p could not be computed: ValueError.")
     assert SECRET not in "".join(traceback.format_exception(found))
 
 

@@ -82,16 +82,6 @@ def test_alone_it_judges_what_was_measured_last(fruits: Pipeline) -> None:
 
 
 @pytest.mark.long
-def test_a_delivery_as_always_passes(fruits: Pipeline) -> None:
-    rows = "\n".join(f"{at},Fruit {at},false" for at in range(300))
-    fruits.write("b.csv", f"id,fruit,berry\n{rows}\n")
-    found = evaluated(fruits.ingest().runs[0].checks)
-
-    assert found[RAW].passed
-    assert found[RAW].metadata["compared_metrics"] == 1
-
-
-@pytest.mark.long
 def test_what_is_always_refused_is_no_anomaly_where_checks_alone_find_none_of_it(
     spark: "SparkSession", tmp_path: Path
 ) -> None:

@@ -11,7 +11,6 @@ import pytest
 
 from lakehouse.definitions import TABLES, definitions
 from lakehouse.iceberg.metadata.history import read_history
-from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.instance import open_instance
 from lakehouse.quality.metrics.record_metrics import HINDERED, RECORDED, Recorder, unrecorded
 from lakehouse.tables.table import Append
@@ -63,18 +62,6 @@ def test_an_ingest_records_what_it_measured(fruits: Pipeline) -> None:
     assert silver["failed_fraction.excluded_fruit"] == 0
 
 
-def test_each_row_says_of_what_it_is(fruits: Pipeline) -> None:
-    row = next(
-        row
-        for row in kept(fruits)
-        if (row["table_name"], row["metric"]) == ("silver.fruits", "record_count")
-    )
-
-    assert row["snapshot_id"] == read_history(fruits.engine, "silver.fruits").main.snapshot_id
-    assert row["partition"] is None
-    assert fruits.recorded(lambda instance: instance.get_run_by_id(row["run_id"])).is_success
-
-
 def test_a_run_is_one_append_however_often_it_is_recorded(fruits: Pipeline) -> None:
     before = read_history(fruits.engine, METRICS.name).main.snapshot_id
     with open_instance(fruits.settings) as instance:
@@ -95,16 +82,6 @@ def test_recording_starts_no_spark(fruits: Pipeline) -> None:
         assert Recorder(engine, other).record(instance, run.run_id) > 0
 
     assert engine.catalog.load(other.name).scan().to_arrow().num_rows == len(kept(fruits))
-
-
-def test_dagster_shows_each_append(fruits: Pipeline) -> None:
-    made = fruits.recorded(
-        lambda instance: instance.get_latest_materialization_event(asset_key(METRICS.name))
-    )
-    metadata = made.asset_materialization.metadata
-
-    assert metadata["dagster/row_count"].value == len(kept(fruits))
-    assert metadata["nr_rows"].value > 0
 
 
 def test_runs_that_no_command_recorded_are_swept_up(fruits: Pipeline) -> None:
@@ -142,18 +119,6 @@ def test_a_run_that_is_executed_again_is_recorded_too(fruits: Pipeline) -> None:
         assert unrecorded(instance, 10) == [again.run_id]
         recorder.record(instance, again.run_id)
         assert unrecorded(instance, 10) == []
-
-
-def test_a_refused_table_is_measured_too(fruits: Pipeline) -> None:
-    fruits.write("b.csv", "id,fruit,berry\n9,banana,false\n")
-    result = fruits.ingest()
-
-    assert not result.success
-    rows = [row for row in kept(fruits) if row["run_id"] == result.runs[0].run_id]
-    found = {(row["table_name"], row["metric"]): row["value"] for row in rows}
-    assert found["silver.fruits", "failed_fraction.excluded_fruit_in_any_spelling"] == 1
-    assert found["bronze.raw_fruits", "nr_rows"] == 1
-    assert ("silver.fruits", "record_count") not in found
 
 
 def test_what_hinders_it_is_said_once_and_fails_no_run(
