@@ -198,11 +198,6 @@ def _job_origin(location: str, job_name: str) -> Any:
     return RemoteRepositoryOrigin(origin, _REPOSITORY).get_job_origin(job_name)
 
 
-def show_with_run(instance: dg.DagsterInstance, run: dg.DagsterRun, message: str) -> None:
-    """Add a message to the events of a run."""
-    instance.report_engine_event(message, run)
-
-
 def fail_run(instance: dg.DagsterInstance, run: dg.DagsterRun, message: str) -> None:
     """Report a run as failed."""
     instance.report_run_failed(run, message)

@@ -23,7 +23,6 @@ from lakehouse.iceberg.read.rows_outside_partitions import evaluate_by_metadata,
 from lakehouse.iceberg.read.stale_partitions import partition_only_sources
 from lakehouse.orchestration.asset_inputs import reads_metadata
 from lakehouse.orchestration.asset_keys import asset_key
-from lakehouse.orchestration.code_references import code_references
 from lakehouse.orchestration.code_version import default_code_version
 from lakehouse.orchestration.column_lineage import lineage_metadata
 from lakehouse.orchestration.io_manager import IcebergIOManager
@@ -87,7 +86,7 @@ def iceberg_asset(
             description=inspect.getdoc(compute),
             deps=_upstream(table, reads),
             kinds=frozenset({"sql"} if isinstance(compute, SqlFunction) else ()),
-            metadata={**reads_metadata(reads), **code_references(compute)},
+            metadata=reads_metadata(reads),
             implied=implied,
             partitions_def=partitions,
             code_version=code_version or default_code_version(compute, declared),
@@ -127,7 +126,6 @@ def _compute(
     run: Run,
     implied: Collection[Rule],
 ) -> Written:
-    """Compute and publish a table, in this process or in its AWS job."""
     io: IcebergIOManager = context.resources.io_manager
     job = io.jobs.job_of(table.name)
     if job and io.jobs.settings:
@@ -152,7 +150,6 @@ def _implied(
 
 
 def _upstream(table: IcebergTable, inputs: Mapping[str, Input]) -> list[dg.AssetKey]:
-    """Return the upstream asset keys; the table's own rows are not upstream."""
     read = dict.fromkeys(declared.table for declared in inputs.values())
     return [asset_key(name) for name in read if name != table.name]
 

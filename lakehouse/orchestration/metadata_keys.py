@@ -109,10 +109,6 @@ def _texts_key(key: str) -> Any:
     return _key(key, _texts, list, default=())
 
 
-def _rows_key(key: str) -> Any:
-    return _key(key, _rows, sample_table, default=())
-
-
 def _mapping_key(key: str) -> Any:
     return field(default_factory=dict, metadata={"key": key, "read": _mapping, "write": _as_is})
 
@@ -199,7 +195,6 @@ class WriteMetadata(MetadataRecord):
     """Input rows of erased data subjects."""
     spark_page: str | None = _key("spark_page", _text, dg.MetadataValue.url)
     """URL of the Spark UI on a cluster."""
-    sample: tuple[Mapping[str, Any], ...] = _rows_key("sample")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -351,7 +346,7 @@ class CheckMetadata(MetadataRecord):
     snapshot_id: int | None = _snapshot_key("snapshot_id")
     partitions: tuple[str, ...] = _texts_key("partitions")
     branch: str | None = _key("branch", _text)
-    sample: tuple[Mapping[str, Any], ...] = _rows_key("sample")
+    sample: tuple[Mapping[str, Any], ...] = _key("sample", _rows, sample_table, default=())
     rows_in_clear: str | None = _key("rows_in_clear", _text)
     """The command that shows the unmasked sample to users with access to the home."""
 

@@ -45,7 +45,6 @@ def backfill_older(
 
 
 def _runs(engine: Engine, graph: "AssetGraph", table: IcebergTable) -> list[PendingRun]:
-    """Return the runs for partitions of older code, oldest first, or for the entire table."""
     key = asset_key(table.name)
     node = graph.get(key) if graph.has(key) else None
     if node is None or not inputs_of(node.metadata):

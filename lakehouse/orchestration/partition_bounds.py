@@ -69,7 +69,6 @@ def computed_bounds(tags: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _only(tags: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return the contiguous ranges of a run that skips partitions."""
     return [(first, last) for first, last in json.loads(tags.get(_ONLY, "[]"))]
 
 
@@ -205,7 +204,6 @@ def _keys_of_numbers(keys: Iterable[str]) -> dict[int, str]:
 def _keys_of_timestamps(
     definition: dg.TimeWindowPartitionsDefinition, keys: Sequence[str], values: Iterable[date]
 ) -> set[str]:
-    """Return the keys of the windows that overlap timestamps or UTC days."""
     first = definition.time_window_for_partition_key(keys[0]).start
     windows: set[str] = set()
     for value in values:
@@ -221,7 +219,6 @@ def _keys_of_timestamps(
 def _keys_of_days(
     definition: dg.TimeWindowPartitionsDefinition, keys: Sequence[str], days: Iterable[date]
 ) -> set[str]:
-    """Return the keys of the windows that contain days."""
     begin, end = (definition.time_window_for_partition_key(key) for key in (keys[0], keys[-1]))
     plain = {day.date() if isinstance(day, datetime) else day for day in days}
     within = (day for day in plain if begin.start.date() <= day < end.end.date())

@@ -289,14 +289,10 @@ class Downstream:
         """
         graph, computed = self._graph, set(tables)
         read = {source for table in computed for source in self.sources(table)} - computed
-        checks = (
+        return tuple(
             check
             for source in sorted(read)
             for check in sorted(graph.get(asset_key(source)).check_keys)
-        )
-        return tuple(
-            check
-            for check in checks
             if graph.get(check).blocking and not graph.assets_def_for_key(check).keys
         )
 
@@ -319,19 +315,15 @@ class Downstream:
 
     def _after(self, table: str) -> tuple[str, ...]:
         if table not in self._known_after:
-            self._known_after[table] = self._look_after(table)
+            graph = self._graph
+            selection = dg.AssetSelection.assets(asset_key(table)).downstream()
+            reached = selected_assets(selection, graph)
+            self._known_after[table] = tuple(
+                table_name(key)
+                for key in graph.toposorted_asset_keys
+                if key in reached and graph.get(key).is_executable
+            )
         return self._known_after[table]
-
-    def _look_after(self, table: str) -> tuple[str, ...]:
-        graph = self._graph
-        after = dg.AssetSelection.assets(asset_key(table)).downstream()
-        reached = selected_assets(after, graph)
-        ordered = [
-            key
-            for key in graph.toposorted_asset_keys
-            if key in reached and graph.get(key).is_executable
-        ]
-        return tuple(map(table_name, ordered))
 
     def _partitions_def(self, table: str) -> dg.PartitionsDefinition | None:
         return self._graph.get(asset_key(table)).partitions_def
@@ -342,7 +334,6 @@ class Downstream:
 
     @cached_property
     def _following(self) -> set[str]:
-        """The partitioned tables and their downstream tables."""
         return {after for table in self._partitioned for after in self._after(table)}
 
     @cached_property
@@ -352,7 +343,6 @@ class Downstream:
         return {table for table in late if self._partitioned & set(self._after(table))}
 
     def _mains(self, engine: Engine) -> _Mains:
-        """Return the current snapshots of the tables and their sources."""
         sources = chain.from_iterable(map(self.sources, self.tables))
         return tuple(mains(engine, sorted({*self.tables, *sources})).items())
 

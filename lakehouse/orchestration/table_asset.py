@@ -37,7 +37,6 @@ from lakehouse.orchestration.partition_bounds import (
     computed_of,
     names_stretches,
 )
-from lakehouse.orchestration.published_sample import published_sample
 from lakehouse.orchestration.run_failures.refused_write_text import refusal
 from lakehouse.orchestration.run_failures.withheld_values import (
     cause_without_data,
@@ -155,7 +154,6 @@ def _run(
     definition: dg.PartitionsDefinition | None,
     code_version: str | None,
 ) -> Run:
-    """Return the parameters of the table's run: partitions, full recompute, code version."""
     tags = context.run.tags
     return Run(
         context.run.run_id,
@@ -220,7 +218,6 @@ class _Step:
             metadata={
                 **written_metadata(io.engine.catalog, table, outcome),
                 **WriteMetadata(spark_page=io.engine.page() or None).to_metadata(),
-                **published_sample(context, io, table, outcome),
                 **written.metadata,
             },
             # Returned with the check results so that they refer to this materialization.

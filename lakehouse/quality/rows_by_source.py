@@ -16,7 +16,12 @@ from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.write_result import Pin
 from lakehouse.iceberg.read.cleared_rows import read_cleared
 from lakehouse.iceberg.read.pinned_frames import read, read_main
-from lakehouse.quality.erased_rows import may_have_erased, without_erased
+from lakehouse.quality.erased_rows import (
+    CLEARED,
+    ERASED,
+    may_have_erased,
+    without_erased,
+)
 from lakehouse.tables.quoting import identifier, in_values
 from lakehouse.tables.table import SOURCE_COLUMNS, IcebergTable
 
@@ -26,14 +31,6 @@ if TYPE_CHECKING:
 PLACES = ("clean", "quarantined", "superseded", "left_out", "twice")
 """Outcomes of a row. `superseded` means that the merge key has another row, `left_out` that the
 function dropped it, and `twice` that it is in the table and in its quarantine.
-"""
-CLEARED = "cleared"
-"""The outcome of a row that a user cleared from the quarantine and that is not elsewhere;
-reported only if there are any.
-"""
-ERASED = "erased"
-"""The outcome of a row of an erased data subject that the function did not drop; reported only
-if there are any.
 """
 _FEW_FILES = 1000
 _OF_ANY = "true"
@@ -90,7 +87,6 @@ def count_places(
 
 
 def _count_erased(engine: Engine, source: Read, lacking: "DataFrame", people: RowFilter) -> int:
-    """Return how many of the rows that a table lacks are of people who were erased."""
     if not may_have_erased(engine, source.pin, people):
         return 0
     rows = read(engine, source.pin, source.where).join(lacking, _SOURCE, "left_semi")

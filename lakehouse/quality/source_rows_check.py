@@ -13,6 +13,7 @@ from lakehouse.iceberg.read.inputs import Input
 from lakehouse.iceberg.read.pinned_inputs import pin_since
 from lakehouse.orchestration.asset_inputs import inputs_of
 from lakehouse.orchestration.asset_keys import table_name
+from lakehouse.quality.erased_rows import CLEARED, ERASED
 from lakehouse.quality.row_accounting_check import (
     NAME,
     accounted_check,
@@ -21,7 +22,7 @@ from lakehouse.quality.row_accounting_check import (
     rows_check,
     rows_result,
 )
-from lakehouse.quality.rows_by_source import CLEARED, ERASED, PLACES, Read, count_places
+from lakehouse.quality.rows_by_source import PLACES, Read, count_places
 from lakehouse.tables.table import SOURCE_COLUMNS, IcebergTable
 
 _DESCRIPTIONS = {
@@ -74,7 +75,6 @@ def _default_check(
 def _followed_inputs(
     inputs: Iterable[Input], target: IcebergTable, declared: Mapping[str, IcebergTable]
 ) -> dict[str, Input]:
-    """Return the inputs whose rows are accounted for, by source table."""
     followed = {}
     for table_input in inputs:
         source = declared.get(table_input.table)

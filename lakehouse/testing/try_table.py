@@ -181,7 +181,6 @@ class TryTable:
         given: "Mapping[str, DataFrame]",
         other_tables: Mapping[str, Rows],
     ) -> "dict[str, DataFrame]":
-        """Return the rows of other tables, including inputs that are read in full."""
         other_frames = {
             declared.table: given[name]
             for name, declared in function.inputs.items()

@@ -40,7 +40,6 @@ PLANNED = dg.DagsterEventType.ASSET_MATERIALIZATION_PLANNED
 def landed(
     spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Pipeline, Savepoint]:
-    """Two transactions on each of five days, each day's of customers of its own."""
     folder = tmp_path_factory.mktemp("five_days")
     pipeline = Pipeline(settings_at(folder / "home"), "bnpl")
     lines = [line(n * 10 + k, day, customer=n) for n, day in enumerate(DAYS) for k in range(2)]
@@ -50,14 +49,12 @@ def landed(
 
 @pytest.fixture
 def five_days(landed: tuple[Pipeline, Savepoint]) -> Pipeline:
-    """The pipeline with five days in it, as it was before any test."""
     pipeline, saved = landed
     saved.restore()
     return pipeline
 
 
 def days_of(result: IngestResult, table: str) -> list[list[str]]:
-    """The partitions of each run that computed a table."""
     return [
         list(asset.metadata.get("partitions", ()))
         for asset in result.assets
@@ -94,14 +91,6 @@ def test_only_the_late_day_is_written(five_days: Pipeline) -> None:
     assert five_days.rows(f"SELECT transactions FROM {PROFILES} WHERE customer_id = 2") == [
         (3,)
     ]
-
-
-@pytest.mark.long
-def test_of_bronze_only_what_arrived_is_read(five_days: Pipeline) -> None:
-    result = put(five_days, "late.csv", line(99, DAYS[2]), second=1)
-    (silver,) = (asset for asset in result.assets if asset.table == CLEAN)
-    read = silver.metadata["iceberg/inputs"]["delivered"]
-    assert (read["scanned_files"], read["scanned_total_files"]) == (1, 6)
 
 
 def noted_days(pipeline: Pipeline, run_id: str, table: str) -> dict[str, list[str]]:

@@ -11,11 +11,8 @@ import pytest
 
 from lakehouse.assets.silver.bnpl_transactions_clean import TABLE
 from lakehouse.iceberg.evolve.planning import apply
-from lakehouse.iceberg.metadata.changed_partitions import changed_values
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.manifests import files
-from lakehouse.tables.table import OverwritePartitions
 from lakehouse_tests.assets.bnpl_variants import (
     MONDAY,
     TUESDAY,
@@ -23,11 +20,10 @@ from lakehouse_tests.assets.bnpl_variants import (
     Row,
     csv_text,
     publish,
-    renamed,
     transaction,
 )
 from lakehouse_tests.assets.pipeline import Pipeline
-from lakehouse_tests.iceberg.declarations import content, data_files, snapshot_id
+from lakehouse_tests.iceberg.declarations import content, data_files
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 BUCKETED = replace(TABLE, partitioning=["days(transaction_date)", "bucket(customer_id, 10)"])
@@ -36,7 +32,6 @@ CUSTOMERS = range(1, 21)
 
 
 def of_day(day: date, amount: str = "10.00") -> list[Row]:
-    """One transaction of each customer."""
     return [
         transaction(100 * day.day + customer, day, customer_id=str(customer), amount=amount)
         for customer in CUSTOMERS
@@ -44,14 +39,11 @@ def of_day(day: date, amount: str = "10.00") -> list[Row]:
 
 
 def of_days(*days: date) -> list[Row]:
-    """The rows of some days."""
     return [row for day in days for row in of_day(day)]
 
 
 @pytest.fixture
 def in_both_specs(filled_engine: Callable[..., Engine]) -> Engine:
-    """Monday by day alone, Tuesday by customer too, and Wednesday in files of both."""
-
     def fill(engine: Engine) -> None:
         publish(engine, TABLE, [MONDAY, WEDNESDAY], *of_day(MONDAY), *of_day(WEDNESDAY))
         apply(engine, BUCKETED)
@@ -66,7 +58,6 @@ def in_both_specs(filled_engine: Callable[..., Engine]) -> Engine:
 
 
 def specs(engine: Engine) -> dict[str, set[int]]:
-    """The partition specs of each day's files."""
     found: dict[str, set[int]] = {}
     for file in files(engine, TABLE.name):
         found.setdefault(str(file.partition["transaction_date_day"]), set()).add(file.spec_id)
@@ -102,48 +93,6 @@ def test_a_day_is_overwritten_whatever_spec_its_files_follow(
     assert sorted(found[2] for found in amounts if found[0] == day) == [*CUSTOMERS]
     assert {found[1] for found in amounts if found[0] == day} == {"77.00"}
     assert {found[1] for found in amounts if found[0] != day} == {"10.00"}
-
-
-def test_the_days_that_changed_are_told_from_the_files_of_either_spec(
-    in_both_specs: Engine,
-) -> None:
-    def changed(since: int | None) -> set:
-        history = read_history(in_both_specs, TABLE.name)
-        table = in_both_specs.catalog.load(TABLE.name)
-        return changed_values(
-            table, history, since, history.main.snapshot_id, "transaction_date"
-        )
-
-    before = snapshot_id(in_both_specs, TABLE.name)
-    assert changed(None) == {MONDAY, TUESDAY, WEDNESDAY}
-    publish(in_both_specs, BUCKETED, [MONDAY], *of_day(MONDAY, amount="77.00"))
-    assert changed(before) == {MONDAY}
-
-
-def test_the_column_that_days_are_told_by_is_renamed(embedded_engine: Engine) -> None:
-    publish(embedded_engine, TABLE, [MONDAY, TUESDAY], *of_days(MONDAY, TUESDAY))
-    before = read_history(embedded_engine, TABLE.name).main.snapshot_id
-    by_new_name = {
-        "partitioning": ["days(booked_on)"],
-        "write": OverwritePartitions(by="booked_on"),
-    }
-    after = renamed(TABLE, "transaction_date", "booked_on", **by_new_name)
-    for table in (after, after.quarantine):
-        apply(embedded_engine, table)
-    rows = [
-        {**row, "booked_on": row["transaction_date"]} for row in of_day(TUESDAY, amount="77.00")
-    ]
-    publish(embedded_engine, after, [TUESDAY], *rows)
-
-    history, table = (
-        read_history(embedded_engine, TABLE.name),
-        embedded_engine.catalog.load(TABLE.name),
-    )
-    assert changed_values(table, history, before, history.main.snapshot_id, "booked_on") == {
-        TUESDAY
-    }
-    found = content(embedded_engine, TABLE.name, "booked_on", "CAST(amount AS string)")
-    assert found == [(MONDAY, "10.00")] * len(CUSTOMERS) + [(TUESDAY, "77.00")] * len(CUSTOMERS)
 
 
 def test_a_late_file_is_followed_to_gold_across_both_specs(bnpl: Pipeline) -> None:

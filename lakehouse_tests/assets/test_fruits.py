@@ -1,7 +1,6 @@
 """The fruits pipeline: files in the inbox to one row for each fruit."""
 
 import shutil
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import dagster as dg
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 def ingested(
     spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Fruits, IngestResult, Savepoint]:
-    """The sample files, ingested."""
     folder = tmp_path_factory.mktemp("samples")
     fruits = Fruits(settings_at(folder / "home"), "fruits")
     fruits.put_samples()
@@ -63,18 +61,6 @@ def test_each_table_reports_the_rows_that_it_was_given(samples):
 
 
 @pytest.mark.scenario
-def test_files_are_archived_once_bronze_has_them(samples):
-    fruits, _ = samples
-
-    home = fruits.settings.home
-    assert not [file for file in (home / "inbox").rglob("*") if file.is_file()]
-    archived = [
-        file.name.split(".")[0] for file in (home / "archive").rglob("*") if file.is_file()
-    ]
-    assert sorted(archived) == ["fruit", "fruit_1", "fruit_2", "fruit_3"]
-
-
-@pytest.mark.scenario
 def test_nothing_is_owed_after_an_ingest(samples):
     fruits, _ = samples
     before = fruits.snapshots()
@@ -98,44 +84,6 @@ def test_the_same_content_put_back_changes_no_row_and_commits_nothing(samples):
     }
     assert [asset.metadata["nr_rows"] for asset in result.assets] == [0, 0]
     assert fruits.snapshots() == before
-
-
-@pytest.mark.long
-def test_many_files_at_once_come_to_the_same_as_one_by_one_with_one_commit_each(
-    fruits, tmp_path
-):
-    deliveries = [
-        ("a.csv", ("1,Apple,false", "2,Kiwi,false")),
-        ("b.csv", ("3,Apple,true", "x,Kiwi,true")),
-        ("c.csv", ("4,Pear,false", "y,Pear,true", "5,Kiwi,maybe")),
-    ]
-    for second, (name, rows) in enumerate(deliveries):
-        fruits.put(name, *rows, second=second)
-    result = fruits.ingest()
-    at_once, refused = fruits.silver(), _quarantined(fruits)
-    one_by_one = Fruits(replace(fruits.settings, home=tmp_path / "other"), "fruits")
-    for second, (name, rows) in enumerate(deliveries):
-        one_by_one.put(name, *rows, second=second)
-        one_by_one.ingest()
-
-    assert (
-        at_once
-        == one_by_one.silver()
-        == {
-            "Apple": (3, True),
-            "Kiwi": (2, False),
-            "Pear": (4, False),
-        }
-    )
-    assert refused == _quarantined(one_by_one)
-    assert result.quarantined == {"silver.fruits": 3}
-    assert [asset.metadata["iceberg/operation"] for asset in result.assets] == [
-        "append",
-        "append",
-    ]
-    assert fruits.rows(
-        "SELECT count(*) FROM silver.fruits.snapshots WHERE summary['added-records'] > 0"
-    ) == [(1,)]
 
 
 @pytest.mark.long
@@ -204,14 +152,6 @@ def test_silver_catches_up_with_no_new_file_and_no_memory_of_events(fruits):
 
 def _all(fruits):
     return fruits.rows("SELECT * FROM silver.fruits ORDER BY fruit")
-
-
-def _quarantined(fruits):
-    return sorted(
-        fruits.rows(
-            "SELECT id, fruit, berry, _reasons, _source_file FROM silver.fruits_quarantine"
-        )
-    )
 
 
 def _land_bronze_alone(fruits):

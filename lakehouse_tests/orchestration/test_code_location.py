@@ -68,7 +68,6 @@ def instance(settings: Settings) -> Iterator[dg.DagsterInstance]:
 
 @pytest.fixture
 def ui(instance: dg.DagsterInstance) -> Iterator[Any]:
-    """What the webserver answers by, with the definitions of this module loaded."""
     target = LoadableTargetOrigin(python_file=__file__, attribute="defs")
     origin = InProcessCodeLocationOrigin(target, location_name=SAMPLES)
     load = InProcessWorkspaceLoadTarget([origin])
@@ -77,7 +76,6 @@ def ui(instance: dg.DagsterInstance) -> Iterator[Any]:
 
 
 def shown(ui: Any) -> list[Mapping[str, Any]]:
-    """The runs that the UI shows with the code location, the newest first."""
     label = {"label": f"__repository__@{SAMPLES}"}
     answer = query(ui, RUNS_OF_CODE_LOCATION, label)
     runs: list[Mapping[str, Any]] = answer.data["runsOrError"]["results"]

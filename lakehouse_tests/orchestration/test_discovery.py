@@ -34,7 +34,6 @@ def table(name: str, column_type: str = "int", reads: str = "silver.a") -> str:
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Write modules of a package of assets; they are forgotten afterwards."""
     before = set(sys.modules)
     monkeypatch.syspath_prepend(tmp_path)
 
@@ -94,8 +93,7 @@ def test_two_files_that_declare_one_table_are_both_named(package: Write) -> None
     with pytest.raises(
         DeclarationError,
         match=(
-            r"^silver\.a is declared twice, in some_assets/a\.py:6 and in"
-            r" some_assets/mine\.py:6; exp"
+            r"^silver\.a is declared twice, in some_assets\.a and in some_assets\.mine; exp"
         ),
     ):
         declared_tables(modules)
@@ -147,8 +145,7 @@ def test_a_table_that_has_the_name_of_a_quarantine_is_refused(package: Write) ->
     with pytest.raises(
         DeclarationError,
         match=(
-            r"^silver\.b is declared in some_assets/b\.py:6, and is the quarantine of"
-            r" silver\.a too"
+            r"^silver\.b is declared in some_assets\.b, and is the quarantine of silver\.a too"
         ),
     ):
         declared_tables(modules)
@@ -168,9 +165,7 @@ def test_two_functions_of_one_table_are_both_named(package: Write) -> None:
     modules = modules_of(package({"a": table("a"), "b": dedent(second)}))
     with pytest.raises(
         DeclarationError,
-        match=(
-            r"^silver\.a is computed twice, in some_assets/a\.py:10 and in some_assets/b\.py:8;"
-        ),
+        match=(r"^silver\.a is computed twice, in some_assets\.a and in some_assets\.b;"),
     ):
         declared_assets(modules)
 

@@ -329,7 +329,6 @@ def test_an_append_from_another_table_needs_what_makes_a_row_happen_once(given):
 
 
 def _evaluations(project, check):
-    """The evaluations of a check that Dagster has recorded, newest first."""
     records = project.instance.event_log_storage.get_asset_check_execution_history(
         dg.AssetCheckKey(SILVER, check), limit=10
     )

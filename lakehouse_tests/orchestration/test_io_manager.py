@@ -40,17 +40,14 @@ WHOLE = IcebergTable(
 
 
 def rows(engine, query):
-    """The rows of a query."""
     return [tuple(row) for row in engine.sql(query).collect()]
 
 
 def table(engine, name="silver.numbers"):
-    """A table's name in SQL."""
     return engine.catalog.sql_name(name)
 
 
 def plain(compute, **how):
-    """A plain asset that the IO manager writes."""
     how = {"key": KEY, "io_manager_key": "io_manager"} | how
     return dg.asset(**how)(compute)
 

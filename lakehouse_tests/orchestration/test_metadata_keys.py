@@ -31,7 +31,6 @@ RECORDS = [
         operation="append",
         inputs={"bronze.raw": {"rows": 3}},
         partitions=("2026-11-01", "2026-11-02"),
-        sample=({"z": 1, "a": "x"},),
     ),
     QuarantineMetadata(rows=2, new_rows=0, table="silver.q", by_rule={"positive": 2}),
     RefusalMetadata(branch="", failed_rules="positive"),
@@ -59,8 +58,8 @@ def test_a_record_is_read_back_from_what_dagster_keeps(record):
 
 
 def test_columns_of_a_sample_keep_their_order():
-    stored = WriteMetadata(sample=({"z": 1, "a": 2},)).to_metadata()
-    assert list(WriteMetadata.from_metadata(stored).sample[0]) == ["z", "a"]
+    stored = CheckMetadata(sample=({"z": 1, "a": 2},)).to_metadata()
+    assert list(CheckMetadata.from_metadata(stored).sample[0]) == ["z", "a"]
 
 
 def test_a_refusal_of_the_version_before_says_that_there_was_no_snapshot_as_text():

@@ -55,8 +55,6 @@ TABLES = {table.name: table for table in (RAW, ORDERS, MERGED, LOGGED)}
 
 @dataclass
 class Shop:
-    """Orders by day and merged; `shown` is the code that computes them."""
-
     engine: Engine
     settings: Settings
     shown: str = "k"
@@ -109,7 +107,6 @@ class Shop:
         return code_of(catalog, table, history, node.code_version, node.partitions_def)
 
     def backfill(self, table: IcebergTable) -> int:
-        """How many runs there were."""
         runs = backfill_older(self.define, self.settings, self.engine, table)
         assert all(run.success for run in runs)
         return len(runs)

@@ -48,7 +48,7 @@ def test_static_keys_of_an_integer_column_are_numbers():
 
 
 @pytest.mark.parametrize(
-    ("definition", "key", "column_type", "said"),
+    ("definition", "key", "column_type", "message"),
     [
         (
             dg.MultiPartitionsDefinition({"region": REGIONS, "day": KUALA_LUMPUR}),
@@ -75,8 +75,10 @@ def test_static_keys_of_an_integer_column_are_numbers():
         ),
     ],
 )
-def test_partitions_that_a_column_cannot_hold_are_refused(definition, key, column_type, said):
-    with pytest.raises(DeclarationError, match=said):
+def test_partitions_that_a_column_cannot_hold_are_refused(
+    definition, key, column_type, message
+):
+    with pytest.raises(DeclarationError, match=message):
         partitions_of(definition, [key], column="c", column_type=column_type)
 
 

@@ -20,13 +20,11 @@ FIRST, LAST = KEYS[0], KEYS[-1]
 
 
 def tags_of(run: PendingRun) -> dict[str, str]:
-    """The tags that a run gets, with those that Dagster knows partitions by."""
     assert run.partitions is not None
     return {**range_tags(*run.partitions), **run.tags}
 
 
 def run_of(*computed: str) -> PendingRun:
-    """A run of some partitions of two tables, of which one has partitions."""
     return PendingRun.of_partitions(
         ["silver.a", "gold.all"], computed, KEYS, partitioned=["silver.a"]
     )

@@ -43,7 +43,6 @@ LINES = [*ALERT.text.splitlines(), "Lakehouse fruit shop (local)"]
 
 @pytest.fixture
 def taken(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator["Sent"]:
-    """Whatever is sent to a service arrives on this machine."""
     with receiving() as receiver:
         send = requests.Session.request
 
@@ -58,8 +57,6 @@ def taken(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator["Sent
 
 
 class Sent:
-    """What a service was sent."""
-
     def __init__(self, receiver: Receiver, lakehouse: str) -> None:
         self.receiver, self.lakehouse = receiver, lakehouse
 
@@ -71,19 +68,6 @@ class Sent:
 def test_a_webhook(taken: Sent) -> None:
     body = taken.of(taken.receiver.url)
     assert (body["title"], body["message"].splitlines()) == (ALERT.title, LINES)
-
-
-def test_slack(taken: Sent) -> None:
-    body = taken.of("slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ/#data")
-    (card,) = body["attachments"]
-    assert body["mrkdwn"] is False
-    assert card["title"] == ALERT.title
-    lines = card["text"].splitlines()
-    assert len(lines) == len(LINES)
-    row = lines[1].replace("\u2060", "")
-    assert row.startswith("Row: fruit=&lt;b&gt;Fig&lt;/b&gt; &amp; *Plum*")
-    assert lines[2] == LINES[2]
-    assert lines[-1] == LINES[-1]
 
 
 def test_mail(settings: Settings) -> None:
@@ -99,7 +83,6 @@ def test_mail(settings: Settings) -> None:
 
 @contextmanager
 def mailbox() -> Iterator[tuple[int, list[str]]]:
-    """A server for mail on this machine, which keeps what it is given."""
     mails: list[str] = []
 
     class Handler(socketserver.StreamRequestHandler):

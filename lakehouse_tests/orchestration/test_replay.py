@@ -139,7 +139,6 @@ class Shop:
         return [row[0] for row in content(self.engine, f"{table.name}_quarantine", "amount")]
 
     def computed_days(self, since: int) -> list[Sequence[str]]:
-        """Return the partitions of each commit after a snapshot."""
         history = read_history(self.engine, ORDERS.name)
         assert history.main is not None
         snapshots = history.between(since, history.main.snapshot_id) or []

@@ -24,7 +24,6 @@ MONDAY, LONG_AGO = date(2024, 1, 1), date(2009, 1, 1)
 
 
 def tables(column_type: str) -> tuple[IcebergTable, IcebergTable]:
-    """A source, and a table by its partitions."""
     columns = [Column("p", column_type), Column("v", "int")]
     raw = IcebergTable(
         "bronze.raw", "As it came.", columns, partitioning=["p"], write=Append(once_by=())
@@ -34,8 +33,6 @@ def tables(column_type: str) -> tuple[IcebergTable, IcebergTable]:
 
 
 class Pipeline:
-    """Two assets, what is delivered to the first, and the runs that the second owes."""
-
     def __init__(
         self,
         engine: Any,
@@ -64,7 +61,6 @@ class Pipeline:
     def deliver(
         self, definition: dg.PartitionsDefinition, *rows: tuple[Any, int]
     ) -> list[PendingRun]:
-        """Deliver rows, and return what is owed then."""
         self.delivered = list(rows)
         self.run(definition, dg.AssetSelection.assets(["bronze", "raw"]))
         return self.stale(definition)
@@ -101,10 +97,6 @@ class Pipeline:
 
 @pytest.fixture
 def make(embedded_engine, build):
-    """Make a pipeline by partitions of some column type, whose table has a quarantine or
-    none.
-    """
-
     def pipeline(column_type: str, *, quarantines: bool = True, **changes: Any) -> Pipeline:
         raw, table = tables(column_type)
         changes |= {} if quarantines else {"rules": []}

@@ -150,6 +150,5 @@ def result_snapshot(engine) -> str:
 
 
 def values(engine, name):
-    """The numbers that readers see, in order."""
     found = engine.sql(f"SELECT v FROM {engine.catalog.sql_name(name)} ORDER BY v")
     return [row.v for row in found.collect()]

@@ -54,8 +54,6 @@ defs = dg.Definitions(jobs=[deliver])
 
 
 class Shop:
-    """A project on an instance, whose runs a server begins."""
-
     def __init__(self, folder: Path, instance: dg.DagsterInstance) -> None:
         self.folder, self.instance = folder, instance
         self.launcher = WarmRunLauncher()
@@ -65,7 +63,6 @@ class Shop:
         (self.folder / f"{MODULE}.py").write_text(CODE.format(packed=packed), encoding="utf-8")
 
     def asked_for(self) -> dg.DagsterRun:
-        """Make a run, as the daemon hands it to a launcher."""
         pointer = CodePointer.from_module(MODULE, "defs", str(self.folder))
         job = ReconstructableRepository(pointer).get_reconstructable_job("deliver")
         return self.instance.create_run_for_job(

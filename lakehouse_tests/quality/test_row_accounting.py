@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 def landed(
     spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Pipeline, Savepoint]:
-    """A row of each outcome."""
     folder = tmp_path_factory.mktemp("outcomes")
     pipeline = Pipeline(settings_at(folder / "home"), "bnpl")
     rows = [line(1, DAYS[0]), line(1, DAYS[0], at="13:00"), line(2, DAYS[1]), line("", DAYS[1])]
@@ -46,14 +45,12 @@ def landed(
 
 @pytest.fixture
 def bnpl(landed: tuple[Pipeline, Savepoint]) -> Pipeline:
-    """The pipeline with a row of each outcome, as it was before any test."""
     pipeline, saved = landed
     saved.restore()
     return pipeline
 
 
 def run_check(pipeline: Pipeline) -> RunResult:
-    """Run the check alone."""
     key = dg.AssetCheckKey(dg.AssetKey(CLEAN.split(".")), NAME)
     with open_instance(pipeline.settings) as instance:
         return materialize(

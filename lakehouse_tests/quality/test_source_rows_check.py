@@ -8,7 +8,6 @@ from dataclasses import replace
 import dagster as dg
 import pytest
 
-from lakehouse.iceberg.metadata.commit_properties import CommitProperties
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_result import Pin
 from lakehouse.iceberg.read.inputs import Input, incremental, latest
@@ -21,7 +20,7 @@ from lakehouse.orchestration.io_manager import IcebergIOManager
 from lakehouse.orchestration.run_result import CheckResult, RunResult
 from lakehouse.orchestration.runs import materialize
 from lakehouse.quality import rows_by_source
-from lakehouse.quality.row_accounting_check import NAME, partitions_of
+from lakehouse.quality.row_accounting_check import NAME
 from lakehouse.quality.rows_by_source import Read, count_places
 from lakehouse.quality.source_rows_check import default_checks
 from lakehouse.settings import Settings
@@ -98,26 +97,6 @@ def test_a_table_of_versions_has_the_check_that_follows_them() -> None:
     counting = made.get_spec_for_check_key(next(iter(made.check_keys))).description
     assert counting.endswith("or is counted as left out by the function.")
     assert filtering.declaration_hash == table.declaration_hash, "what it says decides no row"
-
-
-@pytest.mark.parametrize(
-    ("partitions", "merged_ranges", "predicate"),
-    [
-        (("east", "west"), (), "`by` IN ('east', 'west')"),
-        (("1", "2"), (("1", "3"),), "(`by` >= 1 AND `by` < 3)"),
-        (
-            ("2024-01-01",),
-            (("2024-01-01", "2024-01-02"),),
-            "(`by` >= DATE '2024-01-01' AND `by` < DATE '2024-01-02')",
-        ),
-    ],
-    ids=["static", "integer", "days"],
-)
-def test_the_rows_of_a_run_are_told_by_its_partitions(
-    partitions: tuple, merged_ranges: tuple, predicate: str
-) -> None:
-    commit = CommitProperties("write", "w", partitions=partitions, merged_ranges=merged_ranges)
-    assert partitions_of(commit).predicate("by") == predicate
 
 
 def run(engine: Engine, settings: Settings, *, alone: bool = False) -> RunResult:

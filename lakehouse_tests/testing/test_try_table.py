@@ -160,7 +160,7 @@ def test_a_rule_that_refers_to_another_table_needs_its_rows(try_table: TryTable)
 
 
 @pytest.mark.parametrize(
-    ("rows", "said"),
+    ("rows", "message"),
     [
         ([{"oder_id": 1}], "orders has no column 'oder_id'; did you mean order_id?"),
         ([{"order_id": "x"}], "orders has str in its column order_id"),
@@ -170,15 +170,15 @@ def test_a_rule_that_refers_to_another_table_needs_its_rows(try_table: TryTable)
         (Path("a.csv"), "gold.orders was given the file a.csv, and no feed fills it"),
     ],
 )
-def test_rows_that_cannot_be_are_named(try_table: TryTable, rows: Any, said: str) -> None:
+def test_rows_that_cannot_be_are_named(try_table: TryTable, rows: Any, message: str) -> None:
     with pytest.raises(UsageError) as raised:
         try_table(orders_by_day, rows)
 
-    assert said in str(raised.value)
+    assert message in str(raised.value)
 
 
 @pytest.mark.parametrize(
-    ("asset", "partitions", "said"),
+    ("asset", "partitions", "message"),
     [
         (orders_by_day, "2027-01-01", "gold.orders has no partition 2027-01-01"),
         (copies, "2026-01-01", "gold.copies has no partitions, and was given 2026-01-01"),
@@ -191,9 +191,9 @@ def test_rows_that_cannot_be_are_named(try_table: TryTable, rows: Any, said: str
     ],
 )
 def test_what_cannot_be_tried_is_named(
-    try_table: TryTable, asset: Any, partitions: Any, said: str
+    try_table: TryTable, asset: Any, partitions: Any, message: str
 ) -> None:
     with pytest.raises(UsageError) as raised:
         try_table(asset, [], partitions=partitions)
 
-    assert said in str(raised.value)
+    assert message in str(raised.value)

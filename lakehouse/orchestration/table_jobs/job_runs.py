@@ -41,8 +41,6 @@ class JobRun:
 
 
 class _Messages(PipesS3MessageReader):
-    """Reads the messages of a job from a folder of the bucket."""
-
     def __init__(self, store: "S3ObjectStore", folder: str) -> None:
         super().__init__(bucket=store.bucket, client=store.client, interval=_MESSAGES_SECONDS)
         self._folder = folder

@@ -111,7 +111,6 @@ def _evaluation(
 
 
 def _days(past: Sequence[Point], today: date) -> dict[date, float]:
-    """Return the last value of each day in the window before today, in order."""
     since = today - timedelta(days=WINDOW_DAYS)
     last = {point.day: point.value for point in past if since <= point.day < today}
     return dict(sorted(last.items()))

@@ -94,7 +94,6 @@ def _versions(
 
 
 def _deal(order: np.ndarray, counts: Mapping[str, int]) -> dict[str, np.ndarray]:
-    """Split the start of an array into parts of the given sizes."""
     ends = np.cumsum(list(counts.values()))
     return dict(zip(counts, np.split(order, ends)[:-1], strict=True))
 

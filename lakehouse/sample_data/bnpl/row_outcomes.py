@@ -37,14 +37,12 @@ def assign_outcomes(
 
 
 def _winners(valid: pd.DataFrame) -> pd.Index:
-    """Return the positions of the winning rows."""
     # Rows are ordered by (file name, row), and a stable sort preserves this order.
     by_age = valid[["transaction_id", "created_at"]].sort_values("created_at", kind="stable")
     return by_age.drop_duplicates("transaction_id", keep="last").index
 
 
 def _is_overtaken(rows: pd.DataFrame, is_valid: pd.Series, winners: pd.Index) -> pd.Series:
-    """Return which rows have a newer valid row of their transaction."""
     created = rows["created_at"]
     by_transaction = created.where(is_valid, _NO_ROW).groupby(rows["transaction_id"])
     newest = by_transaction.transform("max")

@@ -71,7 +71,6 @@ def truth_of(files: Sequence[Path], *, each: Callable[[], None] = lambda: None) 
 
 
 def _counts(column: pd.Series, values: Sequence[str]) -> dict[str, int]:
-    """Return how often each value occurs in a column."""
     counts = column.value_counts()
     return {value: int(counts.get(value, 0)) for value in values}
 

@@ -99,7 +99,6 @@ def _read_texts(path: Path) -> "dict[str, pa.Array[Any]]":
 
 
 def _typed(texts: "Mapping[str, pa.Array[Any]]") -> "dict[str, pa.Array[Any]]":
-    """Return the columns cast to their types, NULL if unreadable."""
     return {
         **texts,
         "transaction_id": _integers(texts["transaction_id"]),

@@ -51,7 +51,6 @@ def later_files(file: np.ndarray, arguments: Arguments, rng: Generator) -> np.nd
 
 
 def _steps(share: np.ndarray, room: np.ndarray) -> np.ndarray:
-    """Return a number of steps from 1 to the available room."""
     steps: np.ndarray = np.minimum(1 + np.floor(share * room).astype(np.int32), room)
     return steps
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from lakehouse.errors import ComputeFailed, FrameMismatch, TableBusy
+from lakehouse.errors import ComputeFailed, FrameMismatch
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
 from lakehouse.orchestration.run_failures.function_error_text import explained
 from lakehouse.tables.table import Column, IcebergTable, Overwrite
@@ -49,14 +49,6 @@ def test_the_line_that_failed_is_named():
 @pytest.mark.unit
 def test_of_a_table_with_personal_data_no_value_is_told():
     assert "failed: KeyError. Correct" in str(explained(PEOPLE, failing, error_of(failing)))
-
-
-@pytest.mark.unit
-@pytest.mark.parametrize(
-    "error", [TableBusy("silver.t is locked."), OSError("No space left on device")]
-)
-def test_what_is_no_fault_of_the_function_is_left_as_it_is(error):
-    assert explained(TABLE, failing, error) is None
 
 
 @pytest.mark.unit

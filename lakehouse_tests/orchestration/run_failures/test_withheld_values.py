@@ -70,7 +70,7 @@ def test_a_failure_of_dagster_goes_through() -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "message"),
     [
         (
             NotADirectoryError(20, "Not a directory", "/a/b"),
@@ -82,5 +82,5 @@ def test_a_failure_of_dagster_goes_through() -> None:
         (KeyError(SECRET), "KeyError"),
     ],
 )
-def test_a_text_is_told_where_no_data_can_be_in_it(error: Exception, said: str) -> None:
-    assert cause_without_data(error) == said
+def test_a_text_is_told_where_no_data_can_be_in_it(error: Exception, message: str) -> None:
+    assert cause_without_data(error) == message

@@ -8,6 +8,5 @@ from lakehouse.orchestration.table_jobs import job_runs
 
 @pytest.fixture(autouse=True)
 def quick_polls(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Poll ten times a second, and do not wait for late messages."""
     monkeypatch.setattr(utils, "WAIT_FOR_LOGS_AFTER_EXECUTION_INTERVAL", 0)
     monkeypatch.setattr(job_runs, "_POLL_SECONDS", 0.1)

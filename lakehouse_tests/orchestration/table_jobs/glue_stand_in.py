@@ -22,8 +22,6 @@ _JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 @dataclass
 class GlueStandIn:
-    """Runs jobs that `create_job` made on moto, as a client of Glue."""
-
     settings: Settings
     folder: Path
     processes: dict[str, subprocess.Popen] = field(default_factory=dict)
@@ -32,7 +30,6 @@ class GlueStandIn:
     meta: Any = field(default_factory=lambda: SimpleNamespace(region_name="eu-central-1"))
 
     def start_job_run(self, JobName: str, Arguments: dict[str, str]) -> dict[str, str]:  # noqa: N803
-        """Start the script of a job."""
         job = boto3.client("glue", endpoint_url=self.settings.endpoint_url).get_job(
             JobName=JobName
         )["Job"]
@@ -43,7 +40,7 @@ class GlueStandIn:
             place.netloc, place.path[1:], str(script)
         )
         given = {"--JOB_NAME": JobName, **job["DefaultArguments"], **Arguments}
-        with self.log(run_id).open("wb") as said:
+        with self.log(run_id).open("wb") as log:
             self.processes[run_id] = subprocess.Popen(
                 [
                     sys.executable,
@@ -53,13 +50,12 @@ class GlueStandIn:
                 cwd=self.folder,
                 env=self._environment(given),
                 stdin=subprocess.DEVNULL,
-                stdout=said,
+                stdout=log,
                 stderr=subprocess.STDOUT,
             )
         return {"JobRunId": run_id}
 
     def get_job_run(self, JobName: str, RunId: str) -> dict[str, Any]:  # noqa: N803
-        """Tell the state of a run."""
         state = _STATES.get(self.processes[RunId].poll(), "FAILED")
         if RunId in self.stopping:
             self.processes[RunId].kill()
@@ -69,29 +65,24 @@ class GlueStandIn:
         return {"JobRun": {"Id": RunId, "JobName": JobName, "JobRunState": state}}
 
     def batch_stop_job_run(self, JobName: str, JobRunIds: list[str]) -> dict[str, Any]:  # noqa: N803
-        """Begin to stop runs; they go on meanwhile."""
         for run_id in JobRunIds:
             self.stopping.add(run_id)
         stopped = [{"JobName": JobName, "JobRunId": run_id} for run_id in JobRunIds]
         return {"SuccessfulSubmissions": stopped, "Errors": []}
 
     def arguments(self, run_id: str) -> dict[str, str]:
-        """Return what the script of a run was started with."""
         words = cast(list[str], self.processes[run_id].args)[2:]
         return dict(zip(words[::2], words[1::2], strict=True))
 
     def log(self, run_id: str) -> Path:
-        """Return where a run's output goes."""
         return self.folder / f"{run_id}.log"
 
     def end(self) -> None:
-        """Kill what still runs."""
         for process in self.processes.values():
             process.kill()
             process.wait()
 
     def _environment(self, arguments: dict[str, str]) -> dict[str, str]:
-        """Return what the platform gives a job: its jars, and who it may be on AWS."""
         if arguments.get("--datalake-formats") != "iceberg":
             platform = "--conf spark.ui.enabled=false pyspark-shell"
         else:

@@ -79,8 +79,6 @@ class ServerlessStub:
 
 
 class ClusterStub:
-    """Takes a cluster, whose only step has told `message` by its end."""
-
     def __init__(self, settings: Settings, message: Any) -> None:
         self.settings, self.message, self.started = settings, message, {}
         self.meta = SimpleNamespace(region_name="eu-central-1")
@@ -99,7 +97,7 @@ class ClusterStub:
             message_writer=PipesS3MessageWriter(client, interval=0.1),
             params_loader=PipesMappingParamsLoader(pipes_params),
         ) as pipes:
-            self.asked = pipes.extras
+            self.request = pipes.extras
             pipes.report_custom_message(self.message)
         return {"JobFlowId": "j-1"}
 
@@ -108,7 +106,6 @@ class ClusterStub:
 
 
 def make_table(settings: Settings) -> None:
-    """Make the table that the job computes, without a row."""
     client = Catalog.of(settings).client
     client.create_namespace("gold")
     client.create_table("gold.figures", Schema(NestedField(1, "id", LongType())))
@@ -179,7 +176,7 @@ def test_a_cluster_of_emr_is_given_a_step_and_ends_after_it(run, aws_settings):
         "s3://lake/jobs/script.py",
         "--lakehouse-code",
     ]
-    assert stub.asked["table"] == "gold.figures"
+    assert stub.request["table"] == "gold.figures"
     assert stub.started["Instances"] == {"KeepJobFlowAliveWhenNoSteps": False}
     assert result.asset("gold.figures").status == "unchanged"
 
@@ -199,8 +196,8 @@ def test_a_job_removes_what_it_was_asked_with_its_version(aws_settings):
     store = open_bucket(aws_settings)
     keep_versions(store)
     store.write_text("jobs/runs/a/context.json", "{}")
-    asked = {"bucket": store.bucket, "key": "jobs/runs/a/context.json"}
-    with _ReadOnce(store.client).load_context(asked) as context:
+    request = {"bucket": store.bucket, "key": "jobs/runs/a/context.json"}
+    with _ReadOnce(store.client).load_context(request) as context:
         assert context == {}
         assert store.all_versions("jobs/runs/") == []
 

@@ -21,8 +21,6 @@ OUTAGE = OSError("no network")
 
 @dataclass
 class Service:
-    """Answers with each state or error once, and then with the last."""
-
     answers: list[Any]
     failing_stops: int = 0
     stops: list[str] = field(default_factory=list)

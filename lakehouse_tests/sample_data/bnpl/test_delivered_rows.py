@@ -14,7 +14,6 @@ SET = ["file", "row"]
 
 @pytest.fixture(scope="module")
 def evaluated(least, lines) -> pd.DataFrame:
-    """The lines, each with its outcome and the number of reasons to refuse it."""
     outcomes = assign_outcomes(sample_files(least.files[0].parent))[
         [*SET, "outcome", "reasons"]
     ]
@@ -23,9 +22,6 @@ def evaluated(least, lines) -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def pairs(evaluated) -> pd.DataFrame:
-    """Two rows of one transaction, the first in an earlier file than the second, which
-    differ.
-    """
     known = evaluated[evaluated["transaction_id"].str.fullmatch(r"\d{16,18}")]
     both = known.merge(known, on="transaction_id", suffixes=("", "_later"))
     differ = (both["status"] != both["status_later"]) | (

@@ -63,13 +63,6 @@ def test_few_days_and_few_rows_are_generated_too(tmp_path, days, rows_per_day):
     assert min(made.truth.rows_by_file.values()) >= (1 if days == 1 else 0)
 
 
-def test_the_payment_method_comes_a_third_of_the_way_through(tmp_path):
-    made = generate(tmp_path, START, days=6, rows_per_day=100, seed=1)
-
-    headers = [path.read_text().splitlines()[0] for path in made.files]
-    assert headers == [COLUMNS.replace("payment_method,", "")] * 2 + [COLUMNS] * 4
-
-
 def test_files_are_dated_by_their_days(tmp_path):
     made = generate(tmp_path, START, days=3, rows_per_day=10, seed=1)
 

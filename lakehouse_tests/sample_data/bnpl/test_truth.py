@@ -25,8 +25,6 @@ TWO = "bnpl_2026-01-06.csv"
 
 @pytest.fixture
 def files(tmp_path: Path):
-    """Write files, whose rows are given by what they have of their own."""
-
     def write(**rows: list[dict[str, str]]) -> list[Path]:
         names = {"one": ONE, "two": TWO}
         return [write_file(tmp_path / names[number], those) for number, those in rows.items()]
