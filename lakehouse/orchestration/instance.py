@@ -1,6 +1,4 @@
-"""Dagster's instance: what it remembers of runs, checks and ticks, in the home, beside the
-tables.
-"""
+"""Dagster's instance in the home: runs, checks and ticks."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

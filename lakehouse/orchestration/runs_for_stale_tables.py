@@ -28,9 +28,7 @@ if TYPE_CHECKING:
 _Mains = tuple[tuple[str, int | None], ...]
 """Current snapshot id by table."""
 INCREMENTAL = {f"{HIDDEN_PREFIX}catch_up": "true"}
-"""Tag of an incremental run: computes stale partitions from existing and new rows. Stored runs
-have this key.
-"""
+"""Tag of an incremental run, which computes stale partitions. Stored runs have this key."""
 BACKFILL = "lakehouse/backfill"
 """Tag of a full recompute that a user requested: the table name."""
 RECOMPUTED_FOR_ERASURE = "lakehouse/computed_anew_for"

@@ -13,9 +13,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 CLEARED = "cleared"
-"""Outcome of a row that a user cleared from the quarantine and that is not elsewhere; reported
-only if there are any.
-"""
+"""Outcome of a missing row that a user cleared; reported only if there are any."""
 ERASED = "erased"
 """Outcome of a missing row of an erased data subject; reported only if there are any."""
 

@@ -162,9 +162,7 @@ def _count(outcomes: "DataFrame") -> Counter[str]:
 def _arrived_since(
     engine: Engine, source: IcebergTable, since: int | None
 ) -> "DataFrame | None":
-    """Return the rows that arrived in a source since the target was last computed in full; None
-    if there are none.
-    """
+    """Return the rows that arrived since the target was last computed in full; None without."""
     history = read_history(engine, source.name)
     if history.main is None or history.main.snapshot_id == since:
         return None
@@ -186,9 +184,7 @@ def _row_keys(target: IcebergTable, delivered: "DataFrame") -> "DataFrame":
 
 
 def _newest(target: IcebergTable, rows: "DataFrame") -> dict[str, str]:
-    """Return SQL for the version columns of `_row_keys`, cast to the target's types, by column
-    name.
-    """
+    """Return SQL for the version columns, cast to the target's types, by column name."""
     types = dict(rows.dtypes)
     newest = {}
     for name in declared_versions(target).newest:

@@ -21,9 +21,7 @@ NAME = "every_row_is_accounted_for"
 Evaluate = Callable[
     [Engine, History | None, Snapshot | None, SuppressionList], dg.AssetCheckResult
 ]
-"""Follows rows by the history of a table, which is None before there is one, the snapshot that
-the run made of it, which is None where the check runs alone, and who was erased.
-"""
+"""Parameters: the table's history if any, the run's snapshot if any, and erased people."""
 
 
 def accounted_check(

@@ -61,9 +61,7 @@ def count_places(
     reads: Sequence[Read],
     suppression: SuppressionList = NO_SUPPRESSION,
 ) -> dict[str, int]:
-    """Count the source rows by outcome: one of `PLACES`, or `CLEARED` or `ERASED` if there are
-    any.
-    """
+    """Count the source rows by outcome: `PLACES`, and `CLEARED` and `ERASED` if there are any."""
     frames = [_row_keys(target, read(engine, source.pin, source.where)) for source in reads]
     delivered = union_all(frames, allow_missing=True)
     if _has_many_rows(engine, target):
@@ -128,9 +126,7 @@ def _has_many_rows(engine: Engine, target: IcebergTable) -> bool:
 
 
 def _sums_of_files(rows: "DataFrame") -> tuple[_Sums | None, str]:
-    """Return the fingerprint of rows, and the SQL predicate of rows of the same files; with few
-    files, in one scan.
-    """
+    """Return the fingerprint of rows, and the SQL predicate of rows of the same files."""
     from pyspark.sql.functions import expr
 
     terms = [expr(sql).alias(name) for name, sql in _SUMS.items()]
@@ -170,9 +166,7 @@ def _are_all_clean(engine: Engine, target: IcebergTable, sums: _Sums, of_these: 
 
 
 def _has_refused(engine: Engine, target: IcebergTable, of_these: str) -> bool:
-    """Return whether the quarantine contains any of the rows; metadata is sufficient if it is
-    empty.
-    """
+    """Whether the quarantine contains any of the rows."""
     quarantine = target.quarantine
     if quarantine is None or not engine.catalog.has(quarantine.name):
         return False

@@ -39,9 +39,7 @@ _DESCRIPTIONS = {
 def default_checks(
     assets: Iterable[dg.AssetsDefinition | dg.AssetSpec], declared: Mapping[str, IcebergTable]
 ) -> list[dg.AssetChecksDefinition]:
-    """Make the check for each table that keeps source columns and reads tables that do, unless
-    it is declared.
-    """
+    """Make the undeclared checks of tables that keep source columns and read such tables."""
     computed = [asset for asset in assets if isinstance(asset, dg.AssetsDefinition)]
     checked = set()
     for asset in computed:
@@ -129,9 +127,7 @@ def source_check(target: IcebergTable, inputs: Mapping[str, Input]) -> dg.AssetC
 def _read(
     engine: Engine, history: History, snapshot: Snapshot | None, table_input: Input
 ) -> Read | None:
-    """Return what a run's commit read from a source; without one, everything that the table was
-    computed from.
-    """
+    """Return what a run's commit read from a source; without one, all that was computed."""
     source = table_input.table
     if snapshot is None or snapshot.commit is None:
         until = kept_state(engine, source, history.watermark(source))

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lakehouse.definitions import FEEDS, definitions
-from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.sample_data.bnpl.generate import Generated, generate
 from lakehouse_tests.assets.pipeline import Pipeline
 from lakehouse_tests.conftest import settings_at
@@ -151,8 +149,3 @@ def test_the_same_files_again_change_nothing(delivered: Pipeline, generated: Gen
     before = delivered.snapshots()
     assert delivered.deliver(*generated.files).success
     assert delivered.snapshots() == before
-
-
-def test_a_late_feed_is_seen_by_its_bronze_table() -> None:
-    node = definitions().resolve_asset_graph().get(asset_key(RAW))
-    assert node.freshness_policy.fail_window.to_timedelta() == FEEDS["bnpl"].expected_within

@@ -86,27 +86,6 @@ def test_the_same_content_put_back_changes_no_row_and_commits_nothing(samples):
     assert fruits.snapshots() == before
 
 
-@pytest.mark.long
-def test_a_full_read_gives_what_incremental_reads_gave(fruits):
-    fruits.put("a.csv", "1,Apple,false", "2,Kiwi,true", "9,Banana,false")
-    fruits.ingest()
-    fruits.put("b.csv", "3,Apple,true", "x,Kiwi,true", second=1)
-    fruits.ingest()
-    before, snapshot_id = _all(fruits), fruits.snapshots()["silver.fruits"]
-    # A row that silver leaves out anyway: what was appended since can no longer be told from
-    # what was taken away.
-    fruits.rows("DELETE FROM bronze.raw_fruits WHERE fruit = 'Banana'")
-    (asset,) = fruits.ingest().assets
-
-    assert asset.metadata["iceberg/inputs"]["raw_fruits"]["note"].startswith(
-        "read in full: snapshot "
-    )
-    assert (asset.status, asset.metadata["nr_rows"]) == ("unchanged", 4)
-    assert _all(fruits) == before
-    assert fruits.snapshots()["silver.fruits"] == snapshot_id
-    assert fruits.ingest().runs == ()
-
-
 @pytest.mark.scenario
 def test_a_delivery_that_breaks_a_blocking_rule_is_refused(fruits):
     fruits.put("good.csv", "1,Apple,false")
@@ -148,10 +127,6 @@ def test_silver_catches_up_with_no_new_file_and_no_memory_of_events(fruits):
 
     assert [asset.table for asset in result.assets] == ["silver.fruits"]
     assert fruits.silver().keys() == {"Apple", "Kiwi"}
-
-
-def _all(fruits):
-    return fruits.rows("SELECT * FROM silver.fruits ORDER BY fruit")
 
 
 def _land_bronze_alone(fruits):

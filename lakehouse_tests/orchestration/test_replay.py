@@ -9,7 +9,6 @@ from datetime import date
 import dagster as dg
 import pytest
 
-from lakehouse.errors import UsageError
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.read.inputs import incremental, latest, versions_of
@@ -188,17 +187,3 @@ def test_a_table_without_partitions_is_computed_as_a_whole(shop: Shop) -> None:
     assert (done.rows, done.left, done.success) == (4, 3, True)
     assert shop.held(MERGED) == ["x"]
     assert len(content(shop.engine, MERGED.name, "k")) == 5
-
-
-def test_a_table_that_is_computed_from_no_other_is_an_error(shop: Shop) -> None:
-    write(
-        shop.engine,
-        MERGED,
-        rows_of(shop.engine, "amount string, k string", [("x", "a")]),
-    )
-
-    def alone(_: Callable[[], Settings]) -> dg.Definitions:
-        return dg.Definitions([dg.AssetSpec(["silver", "merged"])])
-
-    with pytest.raises(UsageError, match="is computed from no other table, whose rows could"):
-        replay(alone, shop.settings, shop.engine, MERGED)

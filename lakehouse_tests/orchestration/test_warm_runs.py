@@ -12,7 +12,6 @@ import dagster as dg
 import pytest
 from dagster._core.code_pointer import CodePointer
 from dagster._core.definitions.reconstruct import ReconstructableRepository
-from dagster._core.errors import DagsterInvariantViolationError
 from dagster._core.launcher import LaunchRunContext, WorkerStatus
 
 from lakehouse.orchestration.dagster_internals import _job_origin
@@ -161,17 +160,6 @@ def test_the_process_of_a_run_has_failed_when_it_is_killed(shop: Shop) -> None:
     os.kill(worker.pid, signal.SIGKILL)
     wait_for(lambda: not worker.is_alive, "the end of the run", SECONDS)
     assert health(shop.run(run_id)).status is WorkerStatus.FAILED
-
-
-@pytest.mark.long
-def test_without_a_run_server_a_run_is_launched_as_dagster_does(
-    tmp_path: Path, shop: Shop
-) -> None:
-    address_file(tmp_path).write_text(str(tmp_path / "nothing"))
-    with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
-        other = Shop(shop.folder, instance)
-        with pytest.raises(DagsterInvariantViolationError, match="requires a workspace"):
-            other.launch()
 
 
 @pytest.mark.long

@@ -91,14 +91,6 @@ def test_a_run_looks_at_what_came(bnpl: Pipeline) -> None:
     )
 
 
-@pytest.mark.long
-def test_a_run_follows_rows_that_are_gone(bnpl: Pipeline) -> None:
-    newer = line(2, DAYS[1], amount="12.00", created=f"{DAYS[1]}T23:00:00+08:00")
-    result = put(bnpl, "newer.csv", newer, second=1)
-    (check,) = (check for run in result.runs for check in run.checks if check.name == NAME)
-    assert (check.passed, outcomes(check)) == (True, {"clean": 1, "superseded": 1})
-
-
 def test_a_row_that_existed_and_that_nothing_displaced_is_lost(bnpl: Pipeline) -> None:
     raw, target_before = (bnpl.snapshots()[name] for name in (RAW, CLEAN))
     assert raw is not None

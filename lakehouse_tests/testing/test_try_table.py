@@ -175,25 +175,3 @@ def test_rows_that_cannot_be_are_named(try_table: TryTable, rows: Any, message: 
         try_table(orders_by_day, rows)
 
     assert message in str(raised.value)
-
-
-@pytest.mark.parametrize(
-    ("asset", "partitions", "message"),
-    [
-        (orders_by_day, "2027-01-01", "gold.orders has no partition 2027-01-01"),
-        (copies, "2026-01-01", "gold.copies has no partitions, and was given 2026-01-01"),
-        (
-            "silver.fruit",
-            (),
-            "No function computes 'silver.fruit'; did you mean silver.fruits?",
-        ),
-        (print, (), "try_table was given builtin_function_or_method"),
-    ],
-)
-def test_what_cannot_be_tried_is_named(
-    try_table: TryTable, asset: Any, partitions: Any, message: str
-) -> None:
-    with pytest.raises(UsageError) as raised:
-        try_table(asset, [], partitions=partitions)
-
-    assert message in str(raised.value)

@@ -15,9 +15,7 @@ from lakehouse.tables.table import IcebergTable
 
 _log = logging.getLogger(__name__)
 _MOST_OTHER_RUNS = 3
-"""The maximum number of other runs that a command records; these are runs whose process was
-killed.
-"""
+"""The maximum number of runs of killed processes that a command records."""
 _PER_TICK = 50
 _SECONDS = 30
 

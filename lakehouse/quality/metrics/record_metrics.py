@@ -69,9 +69,7 @@ class Recorder:
 
 
 def unrecorded(instance: dg.DagsterInstance, limit: int) -> list[str]:
-    """Return finished runs of the last two days without recorded metrics, oldest first, at most
-    `limit`.
-    """
+    """Return the oldest finished runs of the last two days without recorded metrics."""
     since = datetime.now(UTC) - LOOK_BACK
     filters = dg.RunsFilter(statuses=_FINISHED, updated_after=since)
     newest_first = [record.dagster_run for record in instance.get_run_records(filters)]
@@ -80,9 +78,7 @@ def unrecorded(instance: dg.DagsterInstance, limit: int) -> list[str]:
 
 
 def _is_recorded(run: dg.DagsterRun) -> bool:
-    """Return whether the metrics of a run are recorded. A re-executed run also has the tags of
-    its parent.
-    """
+    """Whether a run is recorded; a re-executed run also has the tags of its parent."""
     run_id = run.tags.get(RECORDED, "").partition(" ")[0]
     return run_id == run.run_id
 

@@ -1,6 +1,4 @@
-"""The output folder of a generation: files appear atomically and are only overwritten by equal
-ones.
-"""
+"""The output folder of a generation, which is only overwritten by equal files."""
 
 import json
 from collections.abc import Iterator

@@ -47,14 +47,6 @@ def test_what_is_watched_and_how(name, kind):
     assert kind_of(metric(name, 1)) is kind
 
 
-def test_a_count_of_one_day_is_not_compared_with_those_of_several():
-    several = [
-        replace(found, partition="2026-01-01..2026-01-09") for found in past("nr_rows", 9000)
-    ]
-
-    assert compare_metrics([metric("nr_rows", 1000)], several, UTC) == []
-
-
 def test_a_check_that_was_renamed_is_not_judged_by_what_it_last_found():
     old, new = "failed_fraction.castable_id", "failed_fraction.id_is_a_number"
     before, after = NOW - timedelta(days=10), NOW - timedelta(days=9)
