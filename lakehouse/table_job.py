@@ -126,9 +126,8 @@ def _write(
     pipes.log.info(f"{table.name} is computed by Spark {session.version}.")
     definition = function.partitions_def
     partitions = run_partitions(definition, keys, table) if definition and keys else None
-    gone = GoneList(
-        "job", bytes.fromhex(request.gone_key) if request.gone_key else None, request.erased_at
-    )
+    erasure_key = bytes.fromhex(request.erasure_key) if request.erasure_key else None
+    gone = GoneList("job", erasure_key, request.erased_at)
     engine = Engine(
         catalog,
         lambda: session,

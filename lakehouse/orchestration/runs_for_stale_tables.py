@@ -1,7 +1,7 @@
 """Plans the runs for stale tables downstream of a table, from table metadata only."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain, groupby
 from typing import TYPE_CHECKING
 
@@ -198,15 +198,21 @@ class Downstream:
         read = [(table, self._inputs(table.name)) for table in tables]
         rows = source_rows(engine, read, definition, keys)
         leaves_gaps = self.leaves_gaps(set().union(*owing.values()))
+        pending_run = partial(
+            PendingRun.of_partitions,
+            keys=keys,
+            partitioned=self._partitioned,
+            leaves_gaps=leaves_gaps,
+        )
         runs = []
         for group in grouped(owing, keys, rows, leaves_gaps=leaves_gaps):
             tables_of_group = self.with_alike(owing[group[0]])
-            without_gaps = grouped(dict.fromkeys(group, ()), keys, leaves_gaps=False)
-            parts = [
-                self._run(tables_of_group, part, keys, leaves_gaps=leaves_gaps)
-                for part in without_gaps
-            ]
-            runs.append(self._run(tables_of_group, group, keys, parts, leaves_gaps=leaves_gaps))
+            guards = self._guards(tables_of_group)
+            ranges = grouped(dict.fromkeys(group, ()), keys, leaves_gaps=False)
+            parts = [pending_run(tables_of_group, part, guards=guards) for part in ranges]
+            if len(parts) == 1:
+                parts = []
+            runs.append(pending_run(tables_of_group, group, guards=guards, parts=parts))
         return runs
 
     def late_tables(self, engine: Engine) -> list[str]:
@@ -253,25 +259,6 @@ class Downstream:
         past = {declared.table for declared in inputs if declared.mode == "as_of"}
         now = {declared.table for declared in inputs if declared.mode != "as_of"}
         return [source for source in self.sources(table) if source in now or source not in past]
-
-    def _run(
-        self,
-        tables: Sequence[str],
-        computed: Sequence[str],
-        keys: Sequence[str],
-        parts: Sequence[PendingRun] = (),
-        *,
-        leaves_gaps: bool,
-    ) -> PendingRun:
-        return PendingRun.of_partitions(
-            tables,
-            computed,
-            keys,
-            partitioned=self._partitioned,
-            leaves_gaps=leaves_gaps,
-            guards=self._guards(tables),
-            parts=parts if len(parts) > 1 else (),
-        )
 
     def _inputs(self, table: str) -> dict[str, Input]:
         return inputs_of(self._graph.get(asset_key(table)).metadata)

@@ -301,7 +301,8 @@ class _Step:
         full_results = {
             result.rule.name: check_result(table, result, evaluated) for result in results
         }
-        return [full_results.get(check.check_name or "", check) for check in checks]
+        checked = [check for check in checks if check.check_name not in names]
+        return [*checked, *(full_results[name] for name in sorted(names & full_results.keys()))]
 
     def _code_tags(self) -> dict[str, str]:
         """Return the code version tag if older code computed some rows.

@@ -60,12 +60,6 @@ def test_static_keys_of_an_integer_column_are_numbers():
         (REGIONS, "north", "int", "'north' is not a number"),
         (dg.StaticPartitionsDefinition(["²"]), "²", "int", "'²' is not a number"),
         (dg.StaticPartitionsDefinition(["--5"]), "--5", "int", "'--5' is not a number"),
-        (
-            dg.StaticPartitionsDefinition(["1", "01", "2"]),
-            "01",
-            "int",
-            "partitions '01', '1' of column c have numbers in common",
-        ),
         (KUALA_LUMPUR, "2024-03-01", "bigint", "expected date, timestamp or string"),
         (
             dg.HourlyPartitionsDefinition("2024-01-01-00:00"),

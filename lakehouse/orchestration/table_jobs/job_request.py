@@ -38,14 +38,14 @@ class JobRequest:
     settings: Mapping[str, str | None]
     masking_key: str = field(repr=False)
     """Hexadecimal."""
-    gone_key: str | None = field(repr=False)
+    erasure_key: str | None = field(repr=False)
     """Key of the data subject hashes, hexadecimal."""
-    gone: Mapping[str, str] = field(repr=False)
+    erased: Mapping[str, str] = field(repr=False)
     """Erasure timestamps by data subject hash, hexadecimal."""
 
     @classmethod
     def of(
-        cls, table: str, run: Run, settings: Settings, engine: "Engine", gone: "ErasedIds"
+        cls, table: str, run: Run, settings: Settings, engine: "Engine", erased: "ErasedIds"
     ) -> "JobRequest":
         """Return the request for a run of a table."""
         return cls(
@@ -54,8 +54,8 @@ class JobRequest:
             run.partition_values,
             {name: getattr(settings, name) for name in _OF_SETTINGS},
             engine.masking_key.hex(),
-            gone.key.hex() if gone.key else None,
-            {digest.hex(): at.isoformat() for digest, at in gone.erased_at.items()},
+            erased.key.hex() if erased.key else None,
+            {digest.hex(): at.isoformat() for digest, at in erased.erased_at.items()},
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -79,5 +79,5 @@ class JobRequest:
     @property
     def erased_at(self) -> dict[bytes, datetime]:
         """Erasure timestamps by data subject hash."""
-        gone = self.gone.items()
-        return {bytes.fromhex(digest): datetime.fromisoformat(at) for digest, at in gone}
+        erased = self.erased.items()
+        return {bytes.fromhex(digest): datetime.fromisoformat(at) for digest, at in erased}

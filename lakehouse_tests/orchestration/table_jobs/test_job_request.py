@@ -32,7 +32,7 @@ def test_what_is_asked_is_the_same_on_the_other_side(job_request):
     assert list(read.partitions) == ["2026-01-01"]
     run = Run(**read.run)
     assert (run.run_id, run.full_recompute, run.code_version) == ("a run", False, "abc")
-    assert bytes.fromhex(read.masking_key) == bytes.fromhex(read.gone_key or "") == KEY
+    assert bytes.fromhex(read.masking_key) == bytes.fromhex(read.erasure_key or "") == KEY
     assert read.erased_at == {PERSON: ERASED_AT}
     assert read.settings["bucket"] == "lake"
 
