@@ -70,6 +70,19 @@ def test_a_webhook(taken: Sent) -> None:
     assert (body["title"], body["message"].splitlines()) == (ALERT.title, LINES)
 
 
+def test_slack(taken: Sent) -> None:
+    body = taken.of("slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ/#data")
+    (card,) = body["attachments"]
+    assert body["mrkdwn"] is False
+    assert card["title"] == ALERT.title
+    lines = card["text"].splitlines()
+    assert len(lines) == len(LINES)
+    row = lines[1].replace("\u2060", "")
+    assert row.startswith("Row: fruit=&lt;b&gt;Fig&lt;/b&gt; &amp; *Plum*")
+    assert lines[2] == LINES[2]
+    assert lines[-1] == LINES[-1]
+
+
 def test_mail(settings: Settings) -> None:
     with mailbox() as (port, mails):
         url = f"mailto://127.0.0.1:{port}?from=lakehouse@example.org&to=data@example.org"
