@@ -2,7 +2,6 @@
 automate, monitor, maintain and erase them.
 """
 
-import importlib
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,12 +19,12 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.ingestion.shared_sensor import feed_definitions
 from lakehouse.orchestration.asset_inputs import incremental_readers
 from lakehouse.orchestration.asset_keys import table_name
-from lakehouse.orchestration.code_locations import file_place, frames_of
 from lakehouse.orchestration.dagster_internals import asset_graph
 from lakehouse.orchestration.discovery import (
     declared_assets,
     declared_by_name,
     declared_tables,
+    imported,
     modules_of,
     table_sources,
     values_of,
@@ -39,7 +38,7 @@ from lakehouse.privacy.erasure_job import Eraser
 from lakehouse.privacy.gone import read_audited
 from lakehouse.privacy.holders import Subject, find_subjects, row_moments, subject_names
 from lakehouse.quality.daily_check import daily_check_definitions
-from lakehouse.quality.metrics.metrics_sensor import RunMetrics
+from lakehouse.quality.metrics.metrics_sensor import metrics_definitions
 from lakehouse.quality.source_rows_check import default_checks
 from lakehouse.runtime.deployment import engine_resource
 from lakehouse.settings import Settings
@@ -220,8 +219,8 @@ class Project:
             for table in Downstream(graph, feed.table).tables
         }
         table = self.tables[MONITORING.metrics]
-        metrics = RunMetrics(table, zones, read_settings)
-        return metrics.definitions(sorted(map(table_name, graph.executable_asset_keys)))
+        checked = sorted(map(table_name, graph.executable_asset_keys))
+        return metrics_definitions(table, zones, read_settings, checked)
 
     @cached_property
     def _people_known_by(
@@ -254,7 +253,7 @@ def load_project(settings: Settings) -> Project:
     root = str(settings.project_root or "")
     if root and root not in sys.path:
         sys.path.insert(0, root)
-    projects = values_of([_imported(name)], Project)
+    projects = values_of([_import_definitions(name)], Project)
     if len(projects) != 1:
         raise SettingsError(
             f"{name} has {len(projects) or 'no'} values of the type Project; expected one.",
@@ -263,28 +262,19 @@ def load_project(settings: Settings) -> Project:
     return projects[0]
 
 
-def _imported(name: str) -> ModuleType:
+def _import_definitions(name: str) -> ModuleType:
     try:
-        return importlib.import_module(name)
-    except LakehouseError:
-        raise
-    except ModuleNotFoundError as error:
-        if not f"{name}.".startswith(f"{error.name}."):
-            raise _not_importable(name, error) from error
+        return imported(name, name)
+    except DeclarationError as error:
+        cause = error.__cause__
+        if isinstance(cause, LakehouseError):
+            raise cause from None
+        if not isinstance(cause, ModuleNotFoundError) or cause.name is None:
+            raise
+        if not f"{name}.".startswith(f"{cause.name}."):
+            raise
         raise SettingsError(
             f"There is no module {name}, which LAKEHOUSE_DEFINITIONS or [tool.lakehouse] in"
             " pyproject.toml names as that of the definitions; expected one that can be imported.",
             next_step="Correct the name, or install the project.",
-        ) from error
-    except Exception as error:
-        raise _not_importable(name, error) from error
-
-
-def _not_importable(name: str, error: Exception) -> DeclarationError:
-    frames = [frame for frame in frames_of(error.__traceback__) if frame[0] == name]
-    text = " ".join(str(error).split()).rstrip(".")
-    place = file_place(frames[-1][1], name, frames[-1][2]) if frames else name
-    return DeclarationError(
-        f"{place} cannot be imported: {type(error).__name__}: {text}.",
-        next_step="Correct that file; --verbose shows the traceback.",
-    )
+        ) from cause

@@ -14,48 +14,38 @@ from pathlib import Path
 from typing import Any
 
 import boto3
+from botocore.config import Config
 from dagster_pipes import (
     PipesCliArgsParamsLoader,
     PipesContext,
     PipesEnvVarParamsLoader,
     PipesS3ContextLoader,
+    PipesS3MessageWriter,
     open_dagster_pipes,
 )
 
 from lakehouse.errors import JobFailed, LakehouseError
-from lakehouse.iceberg.commit.lock import table_lock
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.spark_errors import one_line
 from lakehouse.iceberg.metadata.write_context import Run
-from lakehouse.iceberg.metadata.write_events import BegunWrite, NoListener
-from lakehouse.iceberg.metadata.write_result import Outcome, Refused
-from lakehouse.iceberg.rules.evaluation import evaluate
+from lakehouse.iceberg.metadata.write_result import Outcome
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.orchestration.discovery import declared_assets
 from lakehouse.orchestration.io_manager import run_partitions
 from lakehouse.orchestration.run_failures.function_error_text import in_one_line
-from lakehouse.orchestration.run_failures.withheld_values import (
-    cause_without_data,
-    values_withheld,
-)
+from lakehouse.orchestration.run_failures.withheld_values import values_withheld
 from lakehouse.orchestration.table_function import TableFunction, functions_by_table
-from lakehouse.orchestration.table_jobs.job_answer import (
-    all_rows_message,
-    begun_message,
-    error_message,
-    outcome_message,
-)
-from lakehouse.orchestration.table_jobs.job_messages import RetryingMessageWriter
+from lakehouse.orchestration.table_jobs.job_answer import error_message, outcome_message
 from lakehouse.orchestration.table_jobs.job_request import JobRequest
 from lakehouse.privacy.gone import GoneList
 from lakehouse.project import Project, load_project
 from lakehouse.runtime.spark import open_platform_session
 from lakehouse.settings import Settings
 from lakehouse.storage.stores import open_store
-from lakehouse.tables.table import IcebergTable
 
 _UPLOAD_SECONDS = 2.0
+_UPLOAD_ATTEMPTS = 20
 _DAGSTER_LOG = "dagster.builtin"
 """The logger returned by `dagster.get_dagster_logger`."""
 
@@ -74,29 +64,20 @@ class _ReadOnce(PipesS3ContextLoader):
             yield context
 
 
-class _ReportStarted(NoListener):
-    """Reports each started write, so that its branch is dropped if the job is stopped."""
-
-    def __init__(self, pipes: PipesContext) -> None:
-        self._pipes = pipes
-
-    def begun(self, write: BegunWrite) -> None:
-        """Report a started write."""
-        self._pipes.report_custom_message(begun_message(write.table.name, write.write_id))
-
-
 def main(archive: Path | None = None) -> int:
     """Compute the requested table and report the outcome; return 0, or 1 on failure.
 
     :param archive: the code archive for Python on executors.
     """
-    client = boto3.client("s3")
+    # Dagster's writer gives up after one failed upload, and the outcome would be lost.
+    patient = Config(retries={"mode": "standard", "total_max_attempts": _UPLOAD_ATTEMPTS})
+    client = boto3.client("s3", config=patient)
     by_arguments = PipesCliArgsParamsLoader()  # type: ignore[no-untyped-call]
     is_given = by_arguments.is_dagster_pipes_process()
     params_loader = by_arguments if is_given else PipesEnvVarParamsLoader()  # type: ignore[no-untyped-call]
     with open_dagster_pipes(
         context_loader=_ReadOnce(client),
-        message_writer=RetryingMessageWriter(client, interval=_UPLOAD_SECONDS),
+        message_writer=PipesS3MessageWriter(client, interval=_UPLOAD_SECONDS),
         params_loader=params_loader,
     ) as pipes:
         try:
@@ -145,18 +126,15 @@ def _write(
     pipes.log.info(f"{table.name} is computed by Spark {session.version}.")
     definition = function.partitions_def
     partitions = run_partitions(definition, keys, table) if definition and keys else None
-    gone = GoneList(
-        "job", bytes.fromhex(request.gone_key) if request.gone_key else None, request.erased_at
-    )
+    erasure_key = bytes.fromhex(request.erasure_key) if request.erasure_key else None
+    gone = GoneList("job", erasure_key, request.erased_at)
     engine = Engine(
         catalog,
         lambda: session,
         settings.lock_dir,
         bytes.fromhex(request.masking_key),
-        listener=_ReportStarted(pipes),
         open_store=partial(open_store, settings),
     )
-    _record_interrupted(engine, request)
     outcome = write(
         engine,
         table,
@@ -165,47 +143,8 @@ def _write(
         Run(partitions=partitions, **request.run),
         gone=replace(project.gone_people(settings), read=lambda: gone),
     )
-    # Reported first: a job that is stopped during the full check has published its table.
     pipes.report_custom_message(outcome_message(outcome))
-    _evaluate_all_rows(engine, table, request, outcome, pipes)
     return outcome
-
-
-def _evaluate_all_rows(
-    engine: Engine,
-    table: IcebergTable,
-    request: JobRequest,
-    outcome: Outcome,
-    pipes: PipesContext,
-) -> None:
-    """Evaluate on all rows the rules that failed before and passed for the written rows, and
-    report the results. An error is only logged, since the table is published.
-    """
-    passed = {result.rule.name for result in outcome.results if result.passed}
-    rechecked = passed & {*request.failed_last}
-    if isinstance(outcome, Refused) or not rechecked:
-        return
-    rules = [rule for rule in table.rules if rule.name in rechecked]
-    try:
-        results = evaluate(engine, replace(table, rules=rules), snapshot_id=outcome.snapshot_id)
-    except Exception as error:
-        names = ", ".join(sorted(rechecked))
-        cause = cause_without_data(error)
-        pipes.log.warning(
-            f"{table.name}: {names} failed last, and all rows could not be evaluated: {cause}."
-        )
-    else:
-        pipes.report_custom_message(all_rows_message(results))
-
-
-def _record_interrupted(engine: Engine, request: JobRequest) -> None:
-    """Record the interrupted writes known to the requesting host, so that this write removes
-    their remains.
-    """
-    for table, write_ids in request.unfinished_writes.items():
-        with table_lock(engine, table) as log:
-            for write_id in write_ids:
-                log.begin(write_id)
 
 
 def _function(project: Project, table: str) -> TableFunction:

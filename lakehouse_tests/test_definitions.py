@@ -93,13 +93,9 @@ def test_an_asset_shows_what_its_declaration_says():
     assert schema.columns[1].description == "Common name; the merge key."
 
 
-def test_the_page_of_an_asset_leads_to_its_function_and_its_tables():
+def test_the_page_of_an_asset_leads_to_its_tables():
     specs = {table_name(spec.key): spec for spec in defs.resolve_all_asset_specs()}
     metadata = specs["silver.fruits"].metadata
-    (code,) = metadata["dagster/code_references"].code_references
-    assert Path(code.file_path).parts[-3:] == ("assets", "silver", "fruits.py")
-    line = Path(code.file_path).read_text(encoding="utf-8").splitlines()[code.line_number - 1]
-    assert line.startswith("@iceberg_asset(")
     assert metadata["lakehouse/quarantine"] == dg.AssetKey(["silver", "fruits_quarantine"])
     assert metadata["lakehouse/table_health"] == dg.AssetKey(["monitoring", "table_health"])
     assert metadata["lakehouse/contract"] == "lakehouse contract silver.fruits"

@@ -11,7 +11,6 @@ from lakehouse.ingestion.ad_hoc_files import AD_HOC_TAG, PATH_TAG, require_copie
 from lakehouse.ingestion.executor_reading import executor_reading
 from lakehouse.ingestion.land import Landing, land
 from lakehouse.ingestion.staged_rows import open_staging
-from lakehouse.orchestration.code_references import code_references
 from lakehouse.orchestration.code_version import default_code_version
 from lakehouse.orchestration.metadata_keys import LandedFile, LandingMetadata, RejectedReason
 from lakehouse.orchestration.table_asset import Written, table_asset
@@ -70,7 +69,6 @@ def feed_asset(
             description=inspect.getdoc(compute),
             kinds=frozenset(uncompressed(name) for name in feed.formats),
             resources=frozenset({"settings"}),
-            metadata=code_references(compute),
             freshness_policy=_freshness(feed),
             code_version=default_code_version(compute),
         )

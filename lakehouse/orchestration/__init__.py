@@ -1,3 +1,1 @@
-"""Dagster's side: asset decorator, IO manager, asset checks, runs, and what is recorded of
-them.
-"""
+"""Dagster integration: asset decorator, IO manager, checks, runs and their metadata."""

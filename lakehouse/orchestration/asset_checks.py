@@ -39,17 +39,13 @@ class Evaluated:
     @classmethod
     def by(cls, outcome: "Outcome", rows_in: str = "") -> "Evaluated":
         """Return what the rules of a write were evaluated on."""
-        to = outcome.quarantined.table if outcome.quarantined else ""
+        what: Literal["main", "candidate"] = "main"
+        snapshot_id, branch = outcome.snapshot_id, ""
         if isinstance(outcome, Refused):
-            return cls(
-                "candidate",
-                outcome.candidate_snapshot_id,
-                outcome.branch,
-                outcome.partitions,
-                rows_in,
-                to,
-            )
-        return cls("main", outcome.snapshot_id, "", outcome.partitions, rows_in, to)
+            what, branch = "candidate", outcome.branch
+            snapshot_id = outcome.candidate_snapshot_id
+        refused_to = outcome.quarantined.table if outcome.quarantined else ""
+        return cls(what, snapshot_id, branch, outcome.partitions, rows_in, refused_to)
 
     def show(self, result: RuleResult) -> str | None:
         """Return the command that shows the unmasked rows of a sample."""

@@ -23,9 +23,9 @@ _TYPED: Mapping[str, Callable[[Any], Any]] = {
 
 def reads_metadata(inputs: Mapping[str, Input]) -> dict[str, Any]:
     """Return the metadata for the inputs of an asset; empty without inputs."""
-    return (
-        {READS: {name: _plain(declared) for name, declared in inputs.items()}} if inputs else {}
-    )
+    if not inputs:
+        return {}
+    return {READS: {name: _plain(declared) for name, declared in inputs.items()}}
 
 
 def inputs_of(metadata: Mapping[str, Any]) -> dict[str, Input]:
@@ -40,16 +40,11 @@ def incremental_readers(
 ) -> dict[str, set[str]]:
     """Return the incremental readers of each table."""
     readers: dict[str, set[str]] = {}
-    specs = [
-        spec
-        for asset in assets
-        if isinstance(asset, dg.AssetsDefinition)
-        for spec in asset.specs
-    ]
-    for spec in specs:
-        for read in inputs_of(spec.metadata).values():
-            if read.mode in SINCE:
-                readers.setdefault(read.table, set()).add(table_name(spec.key))
+    for asset in assets:
+        for spec in asset.specs if isinstance(asset, dg.AssetsDefinition) else ():
+            for read in inputs_of(spec.metadata).values():
+                if read.mode in SINCE:
+                    readers.setdefault(read.table, set()).add(table_name(spec.key))
     return readers
 
 
@@ -59,12 +54,13 @@ def _plain(declared: Input) -> dict[str, Any]:
         for name, value in asdict(declared).items()
         if value not in (None, False, ())
     }
-    # Snapshot ids exceed the integer range of JSON.
-    texts: dict[str, Any] = {
-        name: str(fields[name]) for name in ("snapshot_id", "timestamp") if name in fields
-    }
-    lists = {"keys": list(declared.keys)} if declared.keys else {}
-    return {**fields, **texts, **lists}
+    for name in ("snapshot_id", "timestamp"):
+        if name in fields:
+            # Snapshot ids exceed the integer range of JSON.
+            fields[name] = str(fields[name])
+    if declared.keys:
+        fields["keys"] = list(declared.keys)
+    return fields
 
 
 def _input(fields: Mapping[str, Any]) -> Input:

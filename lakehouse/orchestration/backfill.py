@@ -1,9 +1,7 @@
 """Full recompute of a table or of partitions, and of downstream assets, in one run."""
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from datetime import date
 from typing import TYPE_CHECKING
 
 import dagster as dg
@@ -112,22 +110,10 @@ def _without_partitions(graph: "AssetGraph", table: str) -> UsageError:
 def _check_keys(keys: Sequence[str], table: str, first: str, last: str) -> None:
     for key in (first, last):
         if key not in keys:
-            why = ", and there is no such day" if _is_no_day(key) else ""
             raise UsageError(
-                f"{table} has no partition {key!r}{why}; it has {keys[0]} to {keys[-1]}."
+                f"{table} has no partition {key!r}; it has {keys[0]} to {keys[-1]}."
             )
     if keys.index(first) > keys.index(last):
         raise UsageError(
             f"--from {first} comes after --to {last}; expected the earlier one first."
         )
-
-
-def _is_no_day(key: str) -> bool:
-    """Whether a key has the form of a date but is not a valid one, such as 2026-02-30."""
-    if not re.fullmatch(r"\d{4}-\d\d-\d\d", key):
-        return False
-    try:
-        date.fromisoformat(key)
-    except ValueError:
-        return True
-    return False

@@ -1,35 +1,26 @@
-"""Where something stands in the code of a project, as people find it:
-`lakehouse/assets/silver/fruits.py:44`.
-"""
+"""Locations in the code of a project, such as `lakehouse/assets/silver/fruits.py:44`."""
 
-import ast
 import inspect
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType, TracebackType
+from types import TracebackType
 from typing import Any
 
 from lakehouse.orchestration.sql_function import SqlFunction
 
 
 def place_of_function(function: Callable[..., Any]) -> str:
-    """Return where a function is defined, or the query that stands for one; nothing of one that
-    Python did not compile from a file.
-    """
+    """Return where a function or query is defined; empty for a function without a file."""
     if isinstance(function, SqlFunction):
         return function.place
     code = getattr(inspect.unwrap(function), "__code__", None)
-    return (
-        ""
-        if code is None
-        else file_place(code.co_filename, function.__module__, code.co_firstlineno)
-    )
+    if code is None:
+        return ""
+    return file_place(code.co_filename, function.__module__, code.co_firstlineno)
 
 
 def place_of_error(function: Callable[..., Any], error: BaseException) -> str | None:
-    """Return the line in a function's file where an error passed last; None where it did not
-    pass there.
-    """
+    """Return the innermost line of an error in a function's file; None if there is none."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     if code is None:
         return None
@@ -39,24 +30,8 @@ def place_of_error(function: Callable[..., Any], error: BaseException) -> str | 
     return file_place(code.co_filename, function.__module__, lines[-1]) if lines else None
 
 
-def place_of_value(module: ModuleType, value: object) -> str | None:
-    """Return where a module assigns a value of its own to a name; None where it only imports
-    it.
-
-    :param value: an object that the module holds under one of its names.
-    """
-    names = {name for name, other in vars(module).items() if other is value}
-    file = module.__file__
-    if file is None or not names:
-        return None
-    for statement in ast.parse(Path(file).read_bytes()).body:
-        if names & _assigned(statement):
-            return file_place(file, module.__name__, statement.lineno)
-    return None
-
-
 def file_place(file: str, module: str, line: int) -> str:
-    """Return the path of a module's file from the root of its packages, and a line in it."""
+    """Return the path of a module's file, relative to the root of its packages, and a line."""
     path = Path(file)
     is_package = path.name == "__init__.py"
     depth = module.count(".") + (2 if is_package else 1)
@@ -64,9 +39,7 @@ def file_place(file: str, module: str, line: int) -> str:
 
 
 def frames_of(trace: TracebackType | None) -> list[tuple[str, str, int]]:
-    """Return the module, the file and the line of each frame of a traceback, that of the error
-    last.
-    """
+    """Return the module, file and line of each frame of a traceback, innermost last."""
     frames = []
     while trace is not None:
         frame = trace.tb_frame
@@ -75,15 +48,3 @@ def frames_of(trace: TracebackType | None) -> list[tuple[str, str, int]]:
         )
         trace = trace.tb_next
     return frames
-
-
-def _assigned(statement: ast.stmt) -> set[str]:
-    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
-        return {statement.name}
-    if isinstance(statement, ast.Assign):
-        targets = statement.targets
-    elif isinstance(statement, ast.AnnAssign):
-        targets = [statement.target]
-    else:
-        return set()
-    return {target.id for target in targets if isinstance(target, ast.Name)}

@@ -1,7 +1,7 @@
-"""The names of Dagster that are not public and that the lakehouse uses; no other module uses any.
+"""The only module that uses names of Dagster that are not public.
 
-`test_dagster_internals.py` tests them, and fails with another minor version of Dagster than
-`SUPPORTED_VERSIONS`. To support a new one, run the tests with it and add it.
+To support a new minor version, run `test_dagster_internals.py` with it and add it to
+`SUPPORTED_VERSIONS`.
 """
 
 import sys
@@ -24,40 +24,41 @@ SUPPORTED_VERSIONS = ("1.12", "1.13")
 DAEMON_MODULE = "dagster._daemon"
 """The daemon as a module; its script may be outside of PATH."""
 _REPOSITORY = "__repository__"
-"""How Dagster names the one repository of a code location that is made of definitions."""
+"""Dagster's name of the repository of a code location with definitions."""
 NO_COMPUTE_LOGS = {
     "module": "dagster._core.storage.noop_compute_log_manager",
     "class": "NoOpComputeLogManager",
 }
-"""Configuration of an instance that leaves the output of steps on the terminal; catching it for
-the UI would start two processes for each step.
+"""Instance configuration that prints the output of steps on the terminal; capturing it for the UI
+would start two processes for each step.
 """
 EVALUATED_ALONE = {"lakehouse/evaluated_alone": True}
-"""Metadata of a check that no run evaluates which computes assets as well."""
+"""Metadata of a check that is not part of runs that compute assets."""
 DEFERS_ASSET_EVENTS = {"dagster/defer_asset_events": "true"}
-"""Tag of a run whose assets report their own materializations; without it, Dagster reports all
-partitions between the first and the last one.
+"""Tag of a run whose assets report their own materializations; otherwise Dagster reports each
+partition from the first to the last one.
 """
 
 
 def asset_graph(definitions: dg.Definitions) -> "AssetGraph":
-    """Return the graph of all assets and checks; what it is asked, mypy looks at."""
+    """Return the graph of all assets and checks."""
     return definitions.resolve_asset_graph()
 
 
 def graph_of_repository(repository: dg.RepositoryDefinition) -> "AssetGraph":
-    """Return the graph of what a server of user code has loaded."""
+    """Return the graph of a loaded repository."""
     return repository.asset_graph
 
 
 def selected_assets(selection: dg.AssetSelection, graph: "AssetGraph") -> Set[dg.AssetKey]:
-    """Return the assets that are selected."""
+    """Return the selected assets."""
     return selection.resolve(graph)
 
 
 def selected_checks(selection: dg.AssetSelection, graph: "AssetGraph") -> Set[dg.AssetCheckKey]:
-    """Return the checks that are selected; beside assets none that is evaluated alone, which
-    Dagster would show as failed where the run fails.
+    """Return the selected checks; with assets, only those of their runs.
+
+    Dagster would show the others as failed if the run fails.
     """
     checks = selection.resolve_checks(graph)
     if not selected_assets(selection, graph):
@@ -66,7 +67,7 @@ def selected_checks(selection: dg.AssetSelection, graph: "AssetGraph") -> Set[dg
 
 
 def checks_of_assets(assets: Set[dg.AssetKey], graph: "AssetGraph") -> Set[dg.AssetCheckKey]:
-    """Return the checks that are evaluated by a run of some assets."""
+    """Return the checks that a run of assets evaluates."""
     checks = graph.get_check_keys_for_assets(assets)
     return checks - _evaluated_alone(checks, graph)
 
@@ -89,7 +90,7 @@ def job_of_name(definitions: dg.Definitions, name: str) -> dg.JobDefinition:
 
 
 def observation_in(event: dg.DagsterEvent) -> dg.AssetObservation | None:
-    """Return what an event says was observed of an asset; None of an event of another type."""
+    """Return the observation of an event; None for another event type."""
     if event.event_type is not dg.DagsterEventType.ASSET_OBSERVATION:
         return None
     return event.asset_observation_data.asset_observation
@@ -101,7 +102,7 @@ def events_of_run(
     of_type: dg.DagsterEventType | set[dg.DagsterEventType],
     limit: int | None = None,
 ) -> "list[EventLogEntry]":
-    """Return the events of a run, the oldest first."""
+    """Return the events of a run, oldest first."""
     records = instance.get_records_for_run(run_id, of_type=of_type, limit=limit).records
     return [record.event_log_entry for record in records]
 
@@ -112,7 +113,7 @@ def new_events_of_run(
     of_type: set[dg.DagsterEventType],
     cursor: str | None,
 ) -> "tuple[list[EventLogEntry], str]":
-    """Return the events of a run after a cursor, the oldest first, and the next cursor."""
+    """Return the events of a run after a cursor, oldest first, and the next cursor."""
     result = instance.get_records_for_run(run_id, cursor=cursor, of_type=of_type)
     return [record.event_log_entry for record in result.records], result.cursor
 
@@ -124,12 +125,10 @@ def add_run_tags(instance: dg.DagsterInstance, run_id: str, tags: Mapping[str, s
 
 @contextmanager
 def runs_of_code_location(instance: dg.DagsterInstance, location: str) -> Iterator[None]:
-    """Let runs that are made in this process be of a code location, as those are that the UI
-    asks for; the landing page shows no other, and executes no other again.
+    """Assign runs of this process to a code location, so that the UI shows and re-executes them.
 
-    Dagster gives them no origin, and does not say who made them. They are not tried again by the
-    daemon, since whoever ran the command has its answer. Loggers are of this process, and left
-    out of what is kept of a run's configuration.
+    Dagster gives them no origin and no user. The daemon does not retry them, since the user of
+    the command has seen the result. Loggers of this process are not stored.
     """
 
     def add(dagster_run: dg.DagsterRun) -> dg.DagsterRun:
@@ -156,13 +155,13 @@ def runs_of_code_location(instance: dg.DagsterInstance, location: str) -> Iterat
 def next_run_of(
     instance: dg.DagsterInstance, assets: Set[dg.AssetKey], checks: Set[dg.AssetCheckKey] | None
 ) -> Iterator[None]:
-    """Let the next run that is made in this process say what it is of.
+    """Store the selection with the next run of this process.
 
-    :param checks: what it is of beside assets; None of those that belong to the assets.
+    :param checks: None for the checks of the assets.
     """
 
     def add(dagster_run: dg.DagsterRun) -> dg.DagsterRun:
-        # A run of a run has its own.
+        # Nested runs have their own selection.
         instance.run_storage.add_run = add_run  # type: ignore[method-assign,assignment]
         return add_run(
             dagster_run._replace(
@@ -179,7 +178,7 @@ def next_run_of(
 def _adding_runs_by(
     instance: dg.DagsterInstance, add: Callable[[dg.DagsterRun], dg.DagsterRun]
 ) -> Iterator[Callable[[dg.DagsterRun], dg.DagsterRun]]:
-    """Put a function in the place of what stores a run, which is yielded."""
+    """Replace the function that stores a run; yields the original."""
     storage = instance.run_storage
     add_run = storage.add_run
     storage.add_run = add  # type: ignore[method-assign,assignment]
@@ -190,7 +189,6 @@ def _adding_runs_by(
 
 
 def _job_origin(location: str, job_name: str) -> Any:
-    """Return where Dagster finds a job: by names, whatever process serves the code."""
     from dagster._core.remote_origin import (
         RegisteredCodeLocationOrigin,
         RemoteRepositoryOrigin,
@@ -200,37 +198,32 @@ def _job_origin(location: str, job_name: str) -> Any:
     return RemoteRepositoryOrigin(origin, _REPOSITORY).get_job_origin(job_name)
 
 
-def show_with_run(instance: dg.DagsterInstance, run: dg.DagsterRun, message: str) -> None:
-    """Add a message to the events of a run."""
-    instance.report_engine_event(message, run)
-
-
 def fail_run(instance: dg.DagsterInstance, run: dg.DagsterRun, message: str) -> None:
     """Report a run as failed."""
     instance.report_run_failed(run, message)
 
 
 def automation_states(instance: dg.DagsterInstance) -> Sequence[Any]:
-    """Return the states of all sensors and schedules that there ever were."""
+    """Return the states of all sensors and schedules, including removed ones."""
     return instance.all_instigator_state()
 
 
 def last_ticks(instance: dg.DagsterInstance, state: Any, limit: int) -> Sequence[Any]:
-    """Return the last ticks of a sensor or schedule, the newest first."""
+    """Return the last ticks of a sensor or schedule, newest first."""
     return instance.get_ticks(state.instigator_origin_id, state.selector_id, limit=limit)
 
 
 def check_executions(
     instance: dg.DagsterInstance, key: dg.AssetCheckKey, limit: int
 ) -> Sequence[Any]:
-    """Return the last executions of a check, the newest first."""
+    """Return the last executions of a check, newest first."""
     return instance.event_log_storage.get_asset_check_execution_history(key, limit=limit)
 
 
 def check_summaries(
     instance: dg.DagsterInstance, keys: Iterable[dg.AssetCheckKey]
 ) -> Mapping[dg.AssetCheckKey, Any]:
-    """Return what is known of the last execution of each check, with its event."""
+    """Return the summary of each check, with its last execution."""
     return instance.event_log_storage.get_asset_check_summary_records(list(keys))
 
 
@@ -243,9 +236,7 @@ def last_materializations(instance: dg.DagsterInstance, key: dg.AssetKey) -> lis
 
 @contextmanager
 def open_workspace(workspace_file: str) -> Iterator[Any]:
-    """Open the instance of DAGSTER_HOME with the code servers that a workspace file names, for a
-    webserver.
-    """
+    """Open the instance of DAGSTER_HOME with the code servers of a workspace file."""
     from dagster._cli.utils import get_instance_for_cli
     from dagster._core.workspace.context import WorkspaceProcessContext
     from dagster._core.workspace.load_target import WorkspaceFileTarget
@@ -259,9 +250,7 @@ def open_workspace(workspace_file: str) -> Iterator[Any]:
 
 
 def execute_run_arguments(instance: dg.DagsterInstance, run: dg.DagsterRun) -> str | None:
-    """Return the argument of `dagster api execute_run` for a run of this Python; None for a run
-    of another Python.
-    """
+    """Return the argument of `dagster api execute_run`; None for a run of another Python."""
     from dagster._grpc.types import ExecuteRunArgs
 
     origin = run.job_code_origin
@@ -276,7 +265,7 @@ def report_canceling(instance: dg.DagsterInstance, run: dg.DagsterRun) -> None:
 
 
 def worker_health(problem: str) -> "CheckRunHealthResult":
-    """Return the state of a run's process for run monitoring, which fails a run with a problem."""
+    """Return the state of a run's process; run monitoring fails a run with a problem."""
     from dagster._core.launcher import CheckRunHealthResult, WorkerStatus
 
     status = WorkerStatus.FAILED if problem else WorkerStatus.RUNNING
@@ -284,24 +273,22 @@ def worker_health(problem: str) -> "CheckRunHealthResult":
 
 
 def free_slots(instance: dg.DagsterInstance, run_id: str) -> None:
-    """Free the slots of pools that a run holds."""
+    """Free the pool slots of a run."""
     instance.event_log_storage.free_concurrency_slots_for_run(run_id)
 
 
 def is_of_one_host(instance: dg.DagsterInstance) -> bool:
-    """Whether all runs are of this host: a folder of SQLite files is of one, a database server
-    is not.
-    """
+    """Whether all runs belong to this host: true for SQLite files, not for a database server."""
     return "Sqlite" in type(instance.event_log_storage).__name__
 
 
 def set_data_version(context: dg.OutputContext, version: str) -> None:
-    """Give the asset of an output its data version; an IO manager has no public way to."""
+    """Set the data version of an output's asset; IO managers have no public API for it."""
     context.step_context.set_data_version(context.asset_key, dg.DataVersion(version))
 
 
 def step_started_at(context: dg.OutputContext) -> datetime:
-    """Return when the step that makes an output started; of a graph, its first step."""
+    """Return the start of the step of an output; for a graph, of its first step."""
     node = context.step_key.partition(".")[0]
     stats = context.step_context.instance.get_run_step_stats(context.run_id)
     started = [step.start_time for step in stats if step.step_key.partition(".")[0] == node]

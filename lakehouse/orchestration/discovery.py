@@ -2,6 +2,7 @@
 
 import importlib
 import pkgutil
+import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from lakehouse.errors import DeclarationError, LakehouseError
 from lakehouse.orchestration.asset_inputs import inputs_of
 from lakehouse.orchestration.asset_keys import table_name
 from lakehouse.orchestration.asset_specs import quarantine_spec
-from lakehouse.orchestration.code_locations import file_place, frames_of, place_of_value
+from lakehouse.orchestration.code_locations import file_place, frames_of
 from lakehouse.orchestration.partition_validation import check_columns
 from lakehouse.orchestration.sql_function import SqlFunction
 from lakehouse.orchestration.subject_validation import check_subjects, sources_of
@@ -43,7 +44,7 @@ def modules_of(package: str) -> list[ModuleType]:
     """
     root = _root(package)
     names = [module.name for module in pkgutil.walk_packages(root.__path__, f"{package}.")]
-    return [root, *(_imported(name, package) for name in sorted(names))]
+    return [root, *(imported(name, package) for name in sorted(names))]
 
 
 def _root(package: str) -> ModuleType:
@@ -65,7 +66,12 @@ def _no_package(package: str) -> DeclarationError:
     )
 
 
-def _imported(name: str, package: str) -> ModuleType:
+def imported(name: str, package: str) -> ModuleType:
+    """Import a module.
+
+    :param package: the package of the project; errors name the file and line in it that failed.
+    :raises DeclarationError: it cannot be imported.
+    """
     try:
         return importlib.import_module(name)
     except LakehouseError as error:
@@ -95,8 +101,7 @@ def _failed_at(error: Exception, name: str, package: str) -> str:
 
 
 def _module_of(file: str, package: str) -> str | None:
-    """Return the module name of a file of a package."""
-    for root in map(Path, importlib.import_module(package).__path__):
+    for root in map(Path, getattr(sys.modules.get(package), "__path__", ())):
         if Path(file).is_relative_to(root):
             return ".".join([package, *Path(file).relative_to(root).with_suffix("").parts])
     return None
@@ -182,13 +187,12 @@ def _each_once(modules: Sequence[ModuleType], kind: type[N], next_step: str) -> 
 
 
 def _place(modules: Iterable[ModuleType], value: object) -> str:
-    """Return where a value is declared, not where it is only imported."""
-    holding = []
+    """Return the modules that declare or import a value."""
+    names = []
     for module in modules:
         if any(other is value for other in vars(module).values()):
-            holding.append(module)
-    places = (place_of_value(module, value) for module in holding)
-    return next((place for place in places if place), holding[0].__name__)
+            names.append(module.__name__)
+    return ", ".join(names)
 
 
 def declared_assets(modules: Iterable[ModuleType]) -> list[dg.AssetsDefinition | dg.AssetSpec]:
@@ -266,14 +270,7 @@ def _check_rules(
     for rule in table.rules:
         for name, columns in rule.read_columns.items():
             if name not in known and name not in declared:
-                raise DeclarationError(
-                    f"{table.name}: rule {rule.name} reads {name}, which nothing declares;"
-                    f" {meant_name(name, known)}",
-                    next_step=(
-                        "Correct the name; a table that is made elsewhere is declared by a"
-                        " `dagster.AssetSpec`."
-                    ),
-                )
+                raise _undeclared(f"{table.name}: rule {rule.name} reads {name}", name, known)
             there = declared[name].column_names if name in declared else columns
             unknown = [column for column in columns if column not in there]
             if unknown:
@@ -292,16 +289,17 @@ def _check_inputs(
         owner = table_name(spec.key)
         for name, read in inputs_of(spec.metadata).items():
             if read.table not in known:
-                raise DeclarationError(
-                    f"{owner}: input {name} is {read.table}, which nothing declares;"
-                    f" {meant_name(read.table, known)}",
-                    next_step=(
-                        "Correct the name; a table that is made elsewhere is declared by a"
-                        " `dagster.AssetSpec`."
-                    ),
-                )
+                raise _undeclared(f"{owner}: input {name} is {read.table}", read.table, known)
             if read.table in declared:
                 check_columns(declared.get(owner), owner, name, read, declared[read.table])
+
+
+def _undeclared(use: str, table: str, known: Collection[str]) -> DeclarationError:
+    return DeclarationError(
+        f"{use}, which nothing declares; {meant_name(table, known)}",
+        next_step="Correct the name; declare a table that is made elsewhere by a"
+        " `dagster.AssetSpec`.",
+    )
 
 
 def _with_quarantine(table: IcebergTable) -> Iterator[IcebergTable]:

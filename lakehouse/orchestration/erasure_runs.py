@@ -1,6 +1,4 @@
-"""The runs that carry requests to erase people on: what they are called, what asks for them, and
-which request each is about.
-"""
+"""Names of the job, the sensor and the run tag of erasure requests."""
 
 JOB = "erase_people"
 SENSOR = "erase_when_due"

@@ -23,7 +23,6 @@ from lakehouse.iceberg.read.rows_outside_partitions import evaluate_by_metadata,
 from lakehouse.iceberg.read.stale_partitions import partition_only_sources
 from lakehouse.orchestration.asset_inputs import reads_metadata
 from lakehouse.orchestration.asset_keys import asset_key
-from lakehouse.orchestration.code_references import code_references
 from lakehouse.orchestration.code_version import default_code_version
 from lakehouse.orchestration.column_lineage import lineage_metadata
 from lakehouse.orchestration.io_manager import IcebergIOManager
@@ -31,7 +30,7 @@ from lakehouse.orchestration.partition_bounds import all_partitions_of
 from lakehouse.orchestration.partition_validation import check_partitions
 from lakehouse.orchestration.run_failures.function_error_text import in_one_line
 from lakehouse.orchestration.sql_function import SqlFunction
-from lakehouse.orchestration.table_asset import Look, Written, table_asset
+from lakehouse.orchestration.table_asset import Evaluate, Written, table_asset
 from lakehouse.orchestration.table_function import TableFunction, keep_function
 from lakehouse.orchestration.table_jobs.compute_in_job import compute_in_job
 from lakehouse.orchestration.table_partitions import asset_partitions
@@ -75,11 +74,9 @@ def iceberg_asset(
             written = _compute(context, table, compute, declared, run, implied)
             for warning in left_out_warnings(written.outcome.suppressed_rows):
                 context.log.warning(warning)
-            tables = context.resources.io_manager.declared
-            lineage = lineage_metadata(table, compute, declared, tables)
             return replace(
                 written,
-                metadata={**lineage, **written.metadata},
+                metadata={**lineage_metadata(table, declared), **written.metadata},
                 read=_read(written.outcome, table, reads),
             )
 
@@ -89,7 +86,7 @@ def iceberg_asset(
             description=inspect.getdoc(compute),
             deps=_upstream(table, reads),
             kinds=frozenset({"sql"} if isinstance(compute, SqlFunction) else ()),
-            metadata={**reads_metadata(reads), **code_references(compute)},
+            metadata=reads_metadata(reads),
             implied=implied,
             partitions_def=partitions,
             code_version=code_version or default_code_version(compute, declared),
@@ -129,39 +126,30 @@ def _compute(
     run: Run,
     implied: Collection[Rule],
 ) -> Written:
-    """Compute and publish a table, in this process or in its AWS job."""
     io: IcebergIOManager = context.resources.io_manager
     job = io.jobs.job_of(table.name)
     if job and io.jobs.settings:
-        done = compute_in_job(
-            context, io.jobs.settings, io.engine, io.gone, table, run, job, implied
-        )
-        return Written(
-            done.outcome,
-            done.metadata,
-            all_rows=done.all_rows,
-            is_interrupted=done.is_interrupted,
-        )
+        done = compute_in_job(context, io.jobs.settings, table, run, job, implied)
+        return Written(done.outcome, done.metadata, is_interrupted=done.is_interrupted)
     with in_one_line(table, compute):
         return Written(io.write(table, compute, inputs, run))
 
 
 def _implied(
     table: IcebergTable, inputs: Mapping[str, Input], definition: dg.PartitionsDefinition | None
-) -> dict[Rule, Look]:
+) -> dict[Rule, Evaluate]:
     """Return the rule that partition-only inputs imply, and the function that evaluates it."""
     if definition is None or not partition_only_sources(table, inputs):
         return {}
 
-    def look(io: IcebergIOManager, run: Run) -> list[RuleResult]:
+    def evaluate(io: IcebergIOManager, run: Run) -> list[RuleResult]:
         every = run.partitions.every if run.partitions else all_partitions_of(table, definition)
         return evaluate_by_metadata(io.engine, table, inputs, every)
 
-    return {has_partition(table): look}
+    return {has_partition(table): evaluate}
 
 
 def _upstream(table: IcebergTable, inputs: Mapping[str, Input]) -> list[dg.AssetKey]:
-    """Return the upstream asset keys; the table's own rows are not upstream."""
     read = dict.fromkeys(declared.table for declared in inputs.values())
     return [asset_key(name) for name in read if name != table.name]
 

@@ -1,6 +1,4 @@
-"""Dagster's instance: what it remembers of runs, checks and ticks, in the home, beside the
-tables.
-"""
+"""Dagster's instance in the home: runs, checks and ticks."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,11 +15,7 @@ _TEMPLATE = Path(__file__).with_name("dagster.yaml")
 
 
 def dagster_home(settings: Settings) -> Path:
-    """Return the folder of Dagster's instance, with its `dagster.yaml`; one that is there is
-    left as it is.
-
-    Dagster's services are given this as `DAGSTER_HOME`.
-    """
+    """Return the `DAGSTER_HOME` of a home; creates it with `dagster.yaml` unless it exists."""
     keep_private()
     settings.make_home()
     home = settings.dagster_home
@@ -33,10 +27,10 @@ def dagster_home(settings: Settings) -> Path:
 
 @contextmanager
 def open_instance(settings: Settings) -> "Iterator[dg.DagsterInstance]":
-    """Open the instance of this home, whatever `DAGSTER_HOME` says; runs that are made on it
-    belong to the code location, which `lakehouse dev` names as the module of the definitions;
-    `workspace.yaml` and `pyproject.toml` say the same, since where a name is another, what was
-    switched off there is on again.
+    """Open the instance of a home, regardless of the environment variable `DAGSTER_HOME`.
+
+    Its runs belong to the code location that `lakehouse dev`, `workspace.yaml` and
+    `pyproject.toml` name: sensors that are stopped there would run under another name.
     """
     from dagster import DagsterInstance
 

@@ -8,7 +8,6 @@ import dagster as dg
 
 from lakehouse.errors import DeclarationError, FrameMismatch
 from lakehouse.iceberg.erasure.suppression_list import NO_SUPPRESSION, SuppressionList
-from lakehouse.iceberg.metadata.column_types import column_type
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.spark_types import of_spark
@@ -33,14 +32,11 @@ from lakehouse.orchestration.written_metadata import (
     written_metadata,
 )
 from lakehouse.runtime.pandas_to_spark import to_pandas, to_spark
-from lakehouse.tables.table import Column, IcebergTable, Overwrite, OverwritePartitions
+from lakehouse.tables.table import Column, IcebergTable, Overwrite
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
-
-PARTITION_EXPR = "partition_expr"
-"""Metadata key of a plain asset: the column of its partition values or ranges."""
 
 
 class IcebergIOManager(dg.ConfigurableIOManager):
@@ -171,13 +167,10 @@ class IcebergIOManager(dg.ConfigurableIOManager):
     def _inferred(
         self, context: dg.OutputContext, name: str, frame: "DataFrame"
     ) -> IcebergTable:
-        by = context.definition_metadata.get(PARTITION_EXPR)
-        if context.has_asset_partitions and by is None:
-            raise _no_partition_column(name)
+        if context.has_asset_partitions:
+            raise _undeclared(name)
         comment = context.asset_spec.description or f"The asset {name}."
-        return inferred_table(
-            name, comment, frame.schema, by=by if context.has_asset_partitions else None
-        )
+        return inferred_table(name, comment, frame.schema)
 
     def _where(self, context: dg.InputContext, name: str) -> str | None:
         if not context.has_asset_partitions:
@@ -185,21 +178,10 @@ class IcebergIOManager(dg.ConfigurableIOManager):
         keys, definition = context.asset_partition_keys, context.asset_partitions_def
         if set(keys) == set(definition.get_partition_keys()):
             return None
-        column = self._partition_column(context, name)
-        column_type = _spark_type(self.engine, name, column)
-        return partitions_of(
-            definition, keys, column=column, column_type=column_type
-        ).predicate(column)
-
-    def _partition_column(self, context: dg.InputContext, name: str) -> str:
         table = self.declared.get(name)
-        if table is not None and table.overwritten_by:
-            return table.overwritten_by
-        upstream = context.upstream_output
-        by: str | None = upstream.definition_metadata.get(PARTITION_EXPR) if upstream else None
-        if by is None:
-            raise _no_partition_column(name)
-        return by
+        if table is None or not table.overwritten_by:
+            raise _undeclared(name)
+        return run_partitions(definition, keys, table).predicate(table.overwritten_by)
 
 
 def run_partitions(
@@ -212,43 +194,19 @@ def run_partitions(
     return partitions_of(definition, keys, column=by, column_type=column_type)
 
 
-def _spark_type(engine: Engine, table: str, column: str) -> str:
-    field = engine.catalog.load(table).schema().find_field(column)
-    # Partition bounds also compare with timestamps without a time zone.
-    return str(column_type(field.field_type)).removesuffix("_ntz")
-
-
 def _wants_pandas(context: dg.InputContext) -> bool:
     return getattr(context.dagster_type.typing_type, "__module__", "").split(".")[0] == "pandas"
 
 
-def _no_partition_column(name: str) -> DeclarationError:
+def _undeclared(name: str) -> DeclarationError:
     return DeclarationError(
-        f"{name} is a partitioned asset, and nothing says which column its partitions are in.",
-        next_step=(
-            f'Give the asset metadata={{"{PARTITION_EXPR}": "<column>"}}, or declare its table.'
-        ),
+        f"{name} is a partitioned asset, and no declared table is overwritten by its partitions;"
+        " expected an IcebergTable with write=OverwritePartitions(by=…).",
+        next_step="Declare its table.",
     )
 
 
-def inferred_table(
-    name: str, comment: str, schema: "StructType", *, by: str | None = None
-) -> IcebergTable:
-    """Return a table with the columns of the DataFrame, overwritten by each write.
-
-    :param by: partition column; if set, a write overwrites only the run's partitions.
-    :raises FrameMismatch: the DataFrame has no column `by`.
-    """
+def inferred_table(name: str, comment: str, schema: "StructType") -> IcebergTable:
+    """Return a table with the columns of a DataFrame, replaced by each write."""
     columns = [Column(field.name, str(of_spark(field.dataType))) for field in schema.fields]
-    if by is None:
-        return IcebergTable(name, comment, columns, write=Overwrite())
-    types = {column.name: column.type for column in columns}
-    if by not in types:
-        raise FrameMismatch(
-            f"{name} is partitioned by {by}, which its frame lacks; it has {', '.join(types)}.",
-            next_step="Name one of these in the asset's metadata as partition_expr.",
-        )
-    partitioning = f"days({by})" if types[by].startswith("timestamp") else by
-    return IcebergTable(
-        name, comment, columns, write=OverwritePartitions(by), partitioning=[partitioning]
-    )
+    return IcebergTable(name, comment, columns, write=Overwrite())

@@ -17,7 +17,6 @@ UNCHANGED = "unchanged"
 """Operation of a write without changes."""
 _METRICS = ("scanned_", f"{NULL_FRACTION}.", f"{DISTINCT_COUNT}.")
 """Prefixes of keys that are also metric names."""
-_EMPTY: tuple[Any, ...] = (None, (), {})
 T = TypeVar("T")
 
 
@@ -28,13 +27,11 @@ def plain_values(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 def sample_table(rows: Sequence[Mapping[str, Any]]) -> dg.TableMetadataValue:
     """Return rows as a Dagster table; values without a JSON form and ids over 2^53 are text."""
-    records = [_record(row) for row in rows]
+    records = [
+        dg.TableRecord({name: _cell(value) for name, value in row.items()}) for row in rows
+    ]
     columns = [dg.TableColumn(name) for name in (rows[0] if rows else {})]
     return dg.MetadataValue.table(records, schema=dg.TableSchema(columns))
-
-
-def _record(row: Mapping[str, Any]) -> dg.TableRecord:
-    return dg.TableRecord({name: _cell(value) for name, value in row.items()})
 
 
 def _cell(value: Any) -> str | int | float | bool | None:
@@ -50,11 +47,7 @@ def _plain(value: Any) -> Any:
         return value.value
     # A record does not preserve the order of its columns.
     names = [column.name for column in value.schema.columns]
-    return [_ordered(record.data, names) for record in value.records]
-
-
-def _ordered(row: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    return {name: row.get(name) for name in names}
+    return [{name: record.data.get(name) for name in names} for record in value.records]
 
 
 def _of(*kinds: type) -> Callable[[Any], Any]:
@@ -108,10 +101,7 @@ def _key(
 
 
 def _snapshot_key(key: str) -> Any:
-    """Declare a snapshot id, stored as text since it exceeds the integer range of JSON.
-
-    An earlier version stored a missing id as the text `None`.
-    """
+    """Declare a snapshot id, stored as text since it exceeds the integer range of JSON."""
     return _key(key, _id, str)
 
 
@@ -119,12 +109,8 @@ def _texts_key(key: str) -> Any:
     return _key(key, _texts, list, default=())
 
 
-def _rows_key(key: str) -> Any:
-    return _key(key, _rows, sample_table, default=())
-
-
 def _mapping_key(key: str) -> Any:
-    return field(default_factory=dict, metadata=_stored(key, _mapping))
+    return field(default_factory=dict, metadata={"key": key, "read": _mapping, "write": _as_is})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,7 +122,7 @@ class MetadataRecord:
         stored = {}
         for entry in fields(self):
             value = getattr(self, entry.name)
-            if value not in _EMPTY:
+            if value is not None and (value or not isinstance(value, (tuple, Mapping))):
                 stored[entry.metadata["key"]] = entry.metadata["write"](value)
         return stored
 
@@ -209,7 +195,6 @@ class WriteMetadata(MetadataRecord):
     """Input rows of erased data subjects."""
     spark_page: str | None = _key("spark_page", _text, dg.MetadataValue.url)
     """URL of the Spark UI on a cluster."""
-    sample: tuple[Mapping[str, Any], ...] = _rows_key("sample")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -361,7 +346,7 @@ class CheckMetadata(MetadataRecord):
     snapshot_id: int | None = _snapshot_key("snapshot_id")
     partitions: tuple[str, ...] = _texts_key("partitions")
     branch: str | None = _key("branch", _text)
-    sample: tuple[Mapping[str, Any], ...] = _rows_key("sample")
+    sample: tuple[Mapping[str, Any], ...] = _key("sample", _rows, sample_table, default=())
     rows_in_clear: str | None = _key("rows_in_clear", _text)
     """The command that shows the unmasked sample to users with access to the home."""
 

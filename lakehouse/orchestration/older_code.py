@@ -45,7 +45,6 @@ def backfill_older(
 
 
 def _runs(engine: Engine, graph: "AssetGraph", table: IcebergTable) -> list[PendingRun]:
-    """Return the runs for partitions of older code, oldest first, or for the entire table."""
     key = asset_key(table.name)
     node = graph.get(key) if graph.has(key) else None
     if node is None or not inputs_of(node.metadata):
@@ -63,12 +62,6 @@ def _runs(engine: Engine, graph: "AssetGraph", table: IcebergTable) -> list[Pend
             f"The code that computes {table.name} has no version; expected a function that stands"
             " in a file.",
             next_step=f"`lakehouse backfill {table.name}` computes it all the same.",
-        )
-    if isinstance(node.partitions_def, dg.DynamicPartitionsDefinition):
-        raise UsageError(
-            f"{table.name} has partitions that only Dagster's instance knows; expected some that"
-            " its declaration says.",
-            next_step="Materialize them in Dagster's UI.",
         )
     if not engine.catalog.has(table.name):
         return []
@@ -133,10 +126,8 @@ def code_of(
         return TableCode(is_unknown=True)
     is_older = any(part.is_older_than(version) for part in parts)
     is_unknown = any(part.is_unknown for part in parts)
-    if not (is_older or is_unknown) or table.overwritten_by is None:
-        return TableCode(is_older, is_unknown)
-    if definition is None or isinstance(definition, dg.DynamicPartitionsDefinition):
-        # Only the Dagster instance knows the keys.
+    is_current = not (is_older or is_unknown)
+    if is_current or table.overwritten_by is None or definition is None:
         return TableCode(is_older, is_unknown)
     older, is_unknown = set(), False
     extents = existing_extents(catalog.load(table.name), table.overwritten_by)

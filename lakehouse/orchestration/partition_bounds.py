@@ -69,7 +69,6 @@ def computed_bounds(tags: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _only(tags: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return the contiguous ranges of a run that skips partitions."""
     return [(first, last) for first, last in json.loads(tags.get(_ONLY, "[]"))]
 
 
@@ -83,7 +82,6 @@ def partitions_of(
 
     :raises DeclarationError: the column type does not fit the partitions.
     """
-    _check_fit(definition, column, column_type)
     every = all_partitions(definition, column=column, column_type=column_type)
     return Partitions(tuple(keys), tuple(_ranges(definition, keys, column, column_type)), every)
 
@@ -103,10 +101,8 @@ def all_partitions(
         and not definition.exclusions
         and column_type != "string"
     ):
-        first, last = (
-            definition.get_first_partition_window(),
-            definition.get_last_partition_window(),
-        )
+        first = definition.get_first_partition_window()
+        last = definition.get_last_partition_window()
         if not first or not last:
             return AllPartitions(())
         # Convert each window separately: 24 hours would become one day.
@@ -124,9 +120,9 @@ def all_partitions_of(
 ) -> AllPartitions | None:
     """Return all current partitions of a table; None if they are unknown or it has none."""
     by = table.overwritten_by
-    return (
-        all_partitions(definition, column=by, column_type=table.column(by).type) if by else None
-    )
+    if not by:
+        return None
+    return all_partitions(definition, column=by, column_type=table.column(by).type)
 
 
 def _ranges(
@@ -138,15 +134,7 @@ def _ranges(
     if isinstance(definition, dg.TimeWindowPartitionsDefinition):
         windows = [definition.time_window_for_partition_key(key) for key in keys]
         return [_range(window.start, window.end, column, column_type) for window in windows]
-    numbers: list[tuple[Bound, Bound]] = [_number(key, column) for key in keys]
-    if len(set(numbers)) < len(set(keys)):
-        twice = sorted(key for key in keys if numbers.count(_number(key, column)) > 1)
-        raise DeclarationError(
-            f"partitions {', '.join(map(repr, twice))} of column {column} have numbers in common;"
-            " expected one key for each number.",
-            next_step="Keep one of them in the asset's partitions_def.",
-        )
-    return numbers
+    return [_number(key, column) for key in keys]
 
 
 def _check_fit(definition: dg.PartitionsDefinition, column: str, column_type: str) -> None:
@@ -154,10 +142,7 @@ def _check_fit(definition: dg.PartitionsDefinition, column: str, column_type: st
         raise DeclarationError(
             f"partitions of several dimensions were given for column {column}; expected one"
             " dimension.",
-            next_step=(
-                "Partition the asset by one dimension; the table may be partitioned by more"
-                " columns."
-            ),
+            next_step="Partition the asset by one dimension, and the table by more columns.",
         )
     if isinstance(definition, dg.TimeWindowPartitionsDefinition):
         if column_type not in ("string", "date", "timestamp"):
@@ -205,7 +190,6 @@ def _keys_of_numbers(keys: Iterable[str]) -> dict[int, str]:
 def _keys_of_timestamps(
     definition: dg.TimeWindowPartitionsDefinition, keys: Sequence[str], values: Iterable[date]
 ) -> set[str]:
-    """Return the keys of the windows that overlap timestamps or UTC days."""
     first = definition.time_window_for_partition_key(keys[0]).start
     windows: set[str] = set()
     for value in values:
@@ -221,7 +205,6 @@ def _keys_of_timestamps(
 def _keys_of_days(
     definition: dg.TimeWindowPartitionsDefinition, keys: Sequence[str], days: Iterable[date]
 ) -> set[str]:
-    """Return the keys of the windows that contain days."""
     begin, end = (definition.time_window_for_partition_key(key) for key in (keys[0], keys[-1]))
     plain = {day.date() if isinstance(day, datetime) else day for day in days}
     within = (day for day in plain if begin.start.date() <= day < end.end.date())
@@ -242,12 +225,8 @@ def _range(
     if column_type == "timestamp":
         return start.astimezone(UTC), end.astimezone(UTC)
     if start.time() != time() or end.time() != time():
-        raise _unfit(
-            f"the window from {start} to {end}",
-            column,
-            column_type,
-            "whole days, or a timestamp column",
-        )
+        window = f"the window from {start} to {end}"
+        raise _unfit(window, column, column_type, "whole days, or a timestamp column")
     return start.date(), end.date()
 
 
@@ -263,7 +242,5 @@ def _unfit(partitions: str, column: str, column_type: str, expected: str) -> Dec
     return DeclarationError(
         f"{partitions} cannot be partitions of column {column}, which is {column_type};"
         f" expected {expected}.",
-        next_step=(
-            "Change the asset's partitions_def, or the column that the table overwrites by."
-        ),
+        next_step="Change the asset's partitions_def, or the column that the table overwrites by.",
     )

@@ -7,7 +7,6 @@ import dagster as dg
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.read.inputs import Input
 from lakehouse.orchestration.partition_bounds import all_partitions_of
-from lakehouse.tables.partitioning import PartitionField
 from lakehouse.tables.table import IcebergTable
 
 _ALIKE = (frozenset({"date", "timestamp"}), frozenset({"int", "bigint"}))
@@ -66,49 +65,40 @@ def _check_both(table: IcebergTable, definition: dg.PartitionsDefinition | None)
         raise DeclarationError(
             f"{table.name} is written by OverwritePartitions(by={by!r}), and its asset has no"
             " partitions_def; expected one.",
-            next_step=(
-                f"Say write=by_day({by!r}, since=…), by_hour or by_month, give @iceberg_asset"
-                " partitions_def=…, or write the table by Overwrite()."
-            ),
+            next_step=f"Say write=by_day({by!r}, since=…), by_hour or by_month, or give"
+            " @iceberg_asset partitions_def=….",
         )
     if definition is not None and by is None:
         raise DeclarationError(
             f"{table.name} has a partitions_def, and is written by"
             f" {type(table.write).__name__}; expected OverwritePartitions(by=…).",
-            next_step=(
-                "Name the column of the partitions in write=OverwritePartitions(by=…), or leave"
-                " out partitions_def."
-            ),
+            next_step="Name the partition column there, or leave out partitions_def.",
         )
 
 
 def _check_partition_inputs(table: IcebergTable, inputs: Mapping[str, Input]) -> None:
-    own = {
-        name: declared
-        for name, declared in inputs.items()
-        if declared.table == table.name and declared.mode == "existing_rows"
-    }
-    for name, declared in own.items():
-        if declared.by != table.overwritten_by:
+    _check_one_column(table, inputs)
+    sources = []
+    for name, declared in inputs.items():
+        if declared.table != table.name or declared.mode != "existing_rows":
+            sources.append(declared)
+        elif declared.by != table.overwritten_by:
             raise DeclarationError(
                 f"{table.name}: input {name} reads existing_rows with by={declared.by!r}; expected"
                 f" {table.overwritten_by!r}, the column that the table is overwritten by.",
                 next_step="Correct the name.",
             )
-    _check_one_column(table, inputs)
-    other_inputs = [declared for name, declared in inputs.items() if name not in own]
-    if other_inputs and not any(
-        declared.by and not declared.outside and declared.mode != "changed_keys"
-        for declared in other_inputs
-    ):
+    selects = [
+        declared
+        for declared in sources
+        if declared.by and not declared.outside and declared.mode != "changed_keys"
+    ]
+    if sources and not selects:
         raise DeclarationError(
             f"{table.name} is computed by partitions, and none of its inputs"
-            f" ({', '.join(inputs)}) has by=…; nothing would tell which partitions are to be"
-            " computed, and none ever would be.",
-            next_step=(
-                "Name the column of the input that tells the partition, as in latest(…, by=…),"
-                " or write the table by Overwrite()."
-            ),
+            f" ({', '.join(inputs)}) has by=…, which selects the partitions to compute.",
+            next_step="Name the partition column of an input, as in latest(…, by=…), or write the"
+            " table by Overwrite().",
         )
 
 
@@ -122,28 +112,21 @@ def _check_one_column(table: IcebergTable, inputs: Mapping[str, Input]) -> None:
         if declared.by != first:
             raise DeclarationError(
                 f"{table.name}: input {name} has by={declared.by!r}, and another input reads"
-                f" {declared.table} by {first!r}; expected one column, which tells the partitions"
-                " that are to be computed.",
-                next_step=(
-                    f"Compute a table of its own from {declared.table} by {declared.by}, and read"
-                    " that here."
-                ),
+                f" {declared.table} by {first!r}; expected one column.",
+                next_step=f"Compute another table from {declared.table} by {declared.by}, and read"
+                " that here.",
             )
 
 
 def _check_identifies_partitions(owner: str, name: str, by: str, source: IcebergTable) -> None:
-    fields = [field for field in source.partition_fields if field.column == by]
-    if not any(_identifies_partitions(field) for field in fields):
+    transforms = {field.transform for field in source.partition_fields if field.column == by}
+    if transforms.isdisjoint(_IDENTIFYING):
         raise DeclarationError(
             f"{owner}: input {name} has by={by!r}, and {source.name} is partitioned by"
             f" {', '.join(source.partitioning) or 'nothing'}; expected {by} or days({by}) among"
-            " it, which tells what each commit touched.",
+            " it, which identifies what each commit changed.",
             next_step=f"Add it to the partitioning of {source.name}.",
         )
-
-
-def _identifies_partitions(field: PartitionField) -> bool:
-    return field.transform in _IDENTIFYING
 
 
 def _check_is_alike(
@@ -160,7 +143,5 @@ def _check_is_alike(
             f"{target.name}: input {name} has by={declared.by!r}, which is {source_type} in"
             f" {source.name}, and the table is overwritten by {own}, which is {target_type};"
             " expected columns of one type.",
-            next_step=(
-                f"Let {source.name} have a column of type {target_type} that tells the partition."
-            ),
+            next_step=f"Add a column of type {target_type} to {source.name}.",
         )

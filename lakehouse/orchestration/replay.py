@@ -57,7 +57,6 @@ def replay(
 
 
 def _runs(engine: Engine, graph: "AssetGraph", table: IcebergTable) -> list[PendingRun]:
-    """Return the runs for partitions with quarantined rows, oldest first, or the full table."""
     key = asset_key(table.name)
     node = graph.get(key) if graph.has(key) else None
     inputs = inputs_of(node.metadata) if node else {}

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from time import monotonic
 from typing import TYPE_CHECKING
 
 import dagster as dg
@@ -18,17 +17,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TableProgress:
-    """Progress of a table: computed partitions, total partitions, rows and remaining time.
-
-    `partitions` is 0 for an unpartitioned table. `seconds_left` covers all tables of the run;
-    None before the first result.
-    """
+    """Progress of a table: computed partitions, total partitions (0 without) and rows."""
 
     table: str
     done: int = 0
     partitions: int = 0
     rows: int = 0
-    seconds_left: float | None = None
 
 
 class RunProgress:
@@ -41,27 +35,19 @@ class RunProgress:
         self,
         tables_of_steps: Mapping[str, str],
         on_progress: Callable[[TableProgress], object],
-        clock: Callable[[], float] = monotonic,
     ) -> None:
         """Start without runs.
 
         :param tables_of_steps: tables by the step keys of their assets.
         """
-        self._tables_of_steps, self._on_progress, self._clock = (
-            tables_of_steps,
-            on_progress,
-            clock,
-        )
+        self._tables_of_steps, self._on_progress = tables_of_steps, on_progress
         self.begin_stage(())
 
     def begin_stage(self, runs: Sequence[PendingRun]) -> None:
         """Start a stage of runs with disjoint partitions or tables."""
-        self._started_at = self._clock()
         self._partitions: Counter[str] = Counter()
-        self._steps = 0
         for run in runs:
             self._partitions.update(run.sizes)
-            self._steps += sum(run.sizes.get(table, 1) for table in run.tables)
         self._done: Counter[str] = Counter()
         self._rows: Counter[str] = Counter()
         self._has_row_count = False
@@ -91,13 +77,9 @@ class RunProgress:
         self._has_row_count = True
 
     def _progress(self, table: str) -> TableProgress:
-        steps_done, partitions = self._done.total(), self._partitions[table]
-        seconds_left = None
-        if steps_done:
-            pace = (self._clock() - self._started_at) / steps_done
-            seconds_left = pace * max(self._steps - steps_done, 0)
+        partitions = self._partitions[table]
         done = min(self._done[table], partitions)
-        return TableProgress(table, done, partitions, self._rows[table], seconds_left)
+        return TableProgress(table, done, partitions, self._rows[table])
 
 
 def tables_of_steps(graph: "AssetGraph") -> dict[str, str]:

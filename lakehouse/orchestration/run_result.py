@@ -112,19 +112,20 @@ def read_result(ran: dg.ExecuteInProcessResult, tables: Mapping[str, str]) -> Ru
             if event.event_type_value == "ASSET_CHECK_EVALUATION"
         ),
         message="; ".join(
-            _text(event.job_failure_data.error) for event in events if _failed_by_itself(event)
+            _text(event.job_failure_data.error)
+            for event in events
+            if event.is_job_failure and event.job_failure_data.error is not None
         ),
     )
 
 
 def is_interrupted(ran: dg.ExecuteInProcessResult) -> bool:
     """Whether Ctrl-C interrupted the run."""
-    last = [
-        event.job_failure_data.failure_reason
-        for event in ran.all_events
-        if event.is_job_failure
-    ]
-    return any(reason is not None and reason.value == INTERRUPTED for reason in last)
+    for event in ran.all_events:
+        reason = event.job_failure_data.failure_reason if event.is_job_failure else None
+        if reason is not None and reason.value == INTERRUPTED:
+            return True
+    return False
 
 
 def _asset(table: str, step: str, events: Sequence[dg.DagsterEvent]) -> AssetResult:
@@ -160,29 +161,20 @@ def _check(event: dg.DagsterEvent) -> CheckResult:
 def _failed(table: str, event: dg.DagsterEvent) -> AssetResult:
     data = event.step_failure_data
     if data.user_failure_data is None:
-        return AssetResult(table, "failed", {}, _text(data.error), _kind(data.error))
+        return AssetResult(table, "failed", {}, _text(data.error), _own_error(data.error)[0])
     failure = data.user_failure_data
     message = failure.description or _text(data.error)
     return AssetResult(table, "failed", plain_values(failure.metadata), message)
 
 
-def _failed_by_itself(event: dg.DagsterEvent) -> bool:
-    return event.is_job_failure and event.job_failure_data.error is not None
+def _own_error(error: Any) -> tuple[str, str]:
+    """Return the class name and the text of an error that this package raised; else empty."""
+    message: str = known_cause(error).message.strip()
+    if not message.startswith(OWN_ERROR):
+        return "", ""
+    kind, _, text = message.removeprefix(OWN_ERROR).partition(": ")
+    return kind, text or kind
 
 
 def _text(error: Any) -> str:
-    message: str = known_cause(error).message.strip()
-    if not message.startswith(OWN_ERROR):
-        return plain(message)
-    # The text states the kind of error.
-    kind, _, text = message.removeprefix(OWN_ERROR).partition(": ")
-    return text or kind
-
-
-def _kind(error: Any) -> str:
-    message: str = known_cause(error).message.strip()
-    return (
-        message.removeprefix(OWN_ERROR).partition(": ")[0]
-        if message.startswith(OWN_ERROR)
-        else ""
-    )
+    return _own_error(error)[1] or plain(known_cause(error).message.strip())

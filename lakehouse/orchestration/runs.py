@@ -55,7 +55,8 @@ def materialize(
     :raises KeyboardInterrupt: the run was interrupted; Dagster has recorded it as failed.
     """
     fail_orphaned_runs(instance)
-    partition = _one_if_one(partition)
+    if isinstance(partition, tuple) and partition[0] == partition[1]:
+        partition = partition[0]
     graph = asset_graph(definitions)
     keys = selected_assets(selection, graph) & graph.executable_asset_keys
     checks = selected_checks(selection, graph)
@@ -117,14 +118,6 @@ def _notify(definitions: dg.Definitions, instance: dg.DagsterInstance, run_id: s
     after: AfterRun | None = (definitions.resources or {}).get(AFTER_RUN)
     if after is not None:
         after(instance, run_id)
-
-
-def _one_if_one(partition: str | tuple[str, str] | None) -> str | tuple[str, str] | None:
-    return (
-        partition[0]
-        if isinstance(partition, tuple) and partition[0] == partition[1]
-        else partition
-    )
 
 
 def _with_logger(definitions: dg.Definitions, on_event: OnEvent | None) -> dg.Definitions:

@@ -1,7 +1,7 @@
 """Plans the runs for stale tables downstream of a table, from table metadata only."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain, groupby
 from typing import TYPE_CHECKING
 
@@ -28,9 +28,7 @@ if TYPE_CHECKING:
 _Mains = tuple[tuple[str, int | None], ...]
 """Current snapshot id by table."""
 INCREMENTAL = {f"{HIDDEN_PREFIX}catch_up": "true"}
-"""Tag of an incremental run: computes stale partitions from existing and new rows. Stored runs
-have this key.
-"""
+"""Tag of an incremental run, which computes stale partitions. Stored runs have this key."""
 BACKFILL = "lakehouse/backfill"
 """Tag of a full recompute that a user requested: the table name."""
 RECOMPUTED_FOR_ERASURE = "lakehouse/computed_anew_for"
@@ -200,15 +198,21 @@ class Downstream:
         read = [(table, self._inputs(table.name)) for table in tables]
         rows = source_rows(engine, read, definition, keys)
         leaves_gaps = self.leaves_gaps(set().union(*owing.values()))
+        pending_run = partial(
+            PendingRun.of_partitions,
+            keys=keys,
+            partitioned=self._partitioned,
+            leaves_gaps=leaves_gaps,
+        )
         runs = []
         for group in grouped(owing, keys, rows, leaves_gaps=leaves_gaps):
             tables_of_group = self.with_alike(owing[group[0]])
-            without_gaps = grouped(dict.fromkeys(group, ()), keys, leaves_gaps=False)
-            parts = [
-                self._run(tables_of_group, part, keys, leaves_gaps=leaves_gaps)
-                for part in without_gaps
-            ]
-            runs.append(self._run(tables_of_group, group, keys, parts, leaves_gaps=leaves_gaps))
+            guards = self._guards(tables_of_group)
+            ranges = grouped(dict.fromkeys(group, ()), keys, leaves_gaps=False)
+            parts = [pending_run(tables_of_group, part, guards=guards) for part in ranges]
+            if len(parts) == 1:
+                parts = []
+            runs.append(pending_run(tables_of_group, group, guards=guards, parts=parts))
         return runs
 
     def late_tables(self, engine: Engine) -> list[str]:
@@ -256,25 +260,6 @@ class Downstream:
         now = {declared.table for declared in inputs if declared.mode != "as_of"}
         return [source for source in self.sources(table) if source in now or source not in past]
 
-    def _run(
-        self,
-        tables: Sequence[str],
-        computed: Sequence[str],
-        keys: Sequence[str],
-        parts: Sequence[PendingRun] = (),
-        *,
-        leaves_gaps: bool,
-    ) -> PendingRun:
-        return PendingRun.of_partitions(
-            tables,
-            computed,
-            keys,
-            partitioned=self._partitioned,
-            leaves_gaps=leaves_gaps,
-            guards=self._guards(tables),
-            parts=parts if len(parts) > 1 else (),
-        )
-
     def _inputs(self, table: str) -> dict[str, Input]:
         return inputs_of(self._graph.get(asset_key(table)).metadata)
 
@@ -289,14 +274,10 @@ class Downstream:
         """
         graph, computed = self._graph, set(tables)
         read = {source for table in computed for source in self.sources(table)} - computed
-        checks = (
+        return tuple(
             check
             for source in sorted(read)
             for check in sorted(graph.get(asset_key(source)).check_keys)
-        )
-        return tuple(
-            check
-            for check in checks
             if graph.get(check).blocking and not graph.assets_def_for_key(check).keys
         )
 
@@ -319,19 +300,15 @@ class Downstream:
 
     def _after(self, table: str) -> tuple[str, ...]:
         if table not in self._known_after:
-            self._known_after[table] = self._look_after(table)
+            graph = self._graph
+            selection = dg.AssetSelection.assets(asset_key(table)).downstream()
+            reached = selected_assets(selection, graph)
+            self._known_after[table] = tuple(
+                table_name(key)
+                for key in graph.toposorted_asset_keys
+                if key in reached and graph.get(key).is_executable
+            )
         return self._known_after[table]
-
-    def _look_after(self, table: str) -> tuple[str, ...]:
-        graph = self._graph
-        after = dg.AssetSelection.assets(asset_key(table)).downstream()
-        reached = selected_assets(after, graph)
-        ordered = [
-            key
-            for key in graph.toposorted_asset_keys
-            if key in reached and graph.get(key).is_executable
-        ]
-        return tuple(map(table_name, ordered))
 
     def _partitions_def(self, table: str) -> dg.PartitionsDefinition | None:
         return self._graph.get(asset_key(table)).partitions_def
@@ -342,7 +319,6 @@ class Downstream:
 
     @cached_property
     def _following(self) -> set[str]:
-        """The partitioned tables and their downstream tables."""
         return {after for table in self._partitioned for after in self._after(table)}
 
     @cached_property
@@ -352,7 +328,6 @@ class Downstream:
         return {table for table in late if self._partitioned & set(self._after(table))}
 
     def _mains(self, engine: Engine) -> _Mains:
-        """Return the current snapshots of the tables and their sources."""
         sources = chain.from_iterable(map(self.sources, self.tables))
         return tuple(mains(engine, sorted({*self.tables, *sources})).items())
 

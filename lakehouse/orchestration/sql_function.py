@@ -157,7 +157,6 @@ def _read_text(table: str, file: Path, place: str) -> str:
 
 
 def _leading_comment(text: str) -> Iterator[str]:
-    """Yield the lines of the comment at the start of a query."""
     for line in text.strip().splitlines():
         stripped = line.strip()
         if not stripped.startswith("--"):

@@ -99,7 +99,6 @@ def _look_at_word(level: _Level, tokens: Sequence[Token], at: int) -> None:
 
 
 def _is_distinct_from(tokens: Sequence[Token], at: int) -> bool:
-    """Whether a FROM belongs to `IS [NOT] DISTINCT FROM`."""
     before = [token.keyword for token in tokens[max(0, at - 2) : at]]
     return before in (["IS", "DISTINCT"], ["NOT", "DISTINCT"])
 

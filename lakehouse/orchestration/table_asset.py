@@ -1,7 +1,7 @@
 """Factory of table assets: a declared table and the function that writes it, with its checks."""
 
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import monotonic
 from types import MappingProxyType
@@ -37,7 +37,6 @@ from lakehouse.orchestration.partition_bounds import (
     computed_of,
     names_stretches,
 )
-from lakehouse.orchestration.published_sample import published_sample
 from lakehouse.orchestration.run_failures.refused_write_text import refusal
 from lakehouse.orchestration.run_failures.withheld_values import (
     cause_without_data,
@@ -73,16 +72,13 @@ class Written:
     outcome: Outcome
     metadata: Mapping[str, Any] = field(default_factory=dict)
     read: Mapping[str, Any] = field(default_factory=dict)
-    all_rows: Sequence[RuleResult] | None = None
-    """Results on all rows from a job, for rules that failed last and pass for the new rows; None if
-    this process evaluates them.
-    """
     is_interrupted: bool = False
     """Whether the run was interrupted after the write; it ends once the result is recorded."""
 
 
 Materialize = Callable[[dg.AssetExecutionContext, Run], Written]
-Look = Callable[[IcebergIOManager, Run], list[RuleResult]]
+Evaluate = Callable[[IcebergIOManager, Run], list[RuleResult]]
+Event = dg.AssetCheckResult | dg.AssetCheckEvaluation | dg.MaterializeResult[Any]
 
 
 def table_asset(
@@ -94,7 +90,7 @@ def table_asset(
     kinds: frozenset[str] = frozenset(),
     resources: frozenset[str] = frozenset(),
     metadata: Mapping[str, Any] = MappingProxyType({}),
-    implied: Mapping[Rule, Look] = MappingProxyType({}),
+    implied: Mapping[Rule, Evaluate] = MappingProxyType({}),
     partitions_def: dg.PartitionsDefinition | None = None,
     freshness_policy: dg.FreshnessPolicy | None = None,
     code_version: str | None = None,
@@ -106,28 +102,27 @@ def table_asset(
     :param implied: rules that follow from the inputs, with the function that evaluates them.
     :param code_version: None if unknown.
     """
-    spec = table_spec(
-        table, description=description, deps=deps, kinds=kinds | {"spark"}
-    ).merge_attributes(metadata=metadata)
+    spec = table_spec(table, description=description, deps=deps, kinds=kinds | {"spark"})
+    spec = spec.merge_attributes(metadata=metadata).replace_attributes(
+        freshness_policy=freshness_policy, skippable=True, code_version=code_version
+    )
 
-    def body(
-        context: dg.AssetExecutionContext,
-    ) -> Iterator[dg.AssetCheckResult | dg.AssetCheckEvaluation | dg.MaterializeResult[Any]]:
-        io, keys = context.resources.io_manager, _partitions(context, partitions_def)
+    def body(context: dg.AssetExecutionContext) -> Iterator[Event]:
+        keys = _partitions(context, partitions_def)
         run = _run(context, table, keys, partitions_def, code_version)
-        if not context.selected_asset_keys:
-            results, evaluated = _evaluate(io, table, run, implied.values())
-            yield from _selected(context, table, results, evaluated, implied)
+        step = _Step(context, context.resources.io_manager, table, run, keys, implied)
+        if context.selected_asset_keys:
+            yield from step.events(step.write(materialize))
         else:
-            written = _write(context, table, materialize, run, keys)
-            yield from _events(context, io, table, written, run, keys, implied)
+            results, evaluated = step.evaluate(table, implied.values())
+            yield from step.selected_checks(results, evaluated)
 
     with warnings.catch_warnings():
         # `backfill_policy` is beta since Dagster 1.3; each start would warn.
         warnings.simplefilter("ignore", dg.BetaWarning)
         return dg.multi_asset(
             name=table.name.replace(".", "__"),
-            specs=[_executable(spec, freshness_policy, code_version)],
+            specs=[spec],
             check_specs=check_specs(table, tuple(implied)),
             partitions_def=partitions_def,
             backfill_policy=dg.BackfillPolicy.single_run() if partitions_def else None,
@@ -137,12 +132,19 @@ def table_asset(
         )(body)
 
 
-def _executable(
-    spec: dg.AssetSpec, freshness_policy: dg.FreshnessPolicy | None, code_version: str | None
-) -> dg.AssetSpec:
-    return spec.replace_attributes(
-        freshness_policy=freshness_policy, skippable=True, code_version=code_version
-    )
+def _partitions(
+    context: dg.AssetExecutionContext, definition: dg.PartitionsDefinition | None
+) -> Sequence[str]:
+    """Return the partition keys of the run; empty for an unpartitioned asset.
+
+    The definition is a parameter, since the context has none if only checks are selected.
+    """
+    if definition is None or not (context.has_partition_key or context.has_partition_key_range):
+        return ()
+    if names_stretches(context.run.tags):
+        return computed_of(context.run.tags, definition.get_partition_keys())
+    keys: Sequence[str] = context.partition_keys
+    return keys
 
 
 def _run(
@@ -152,7 +154,6 @@ def _run(
     definition: dg.PartitionsDefinition | None,
     code_version: str | None,
 ) -> Run:
-    """Return the parameters of the table's run: partitions, full recompute, code version."""
     tags = context.run.tags
     return Run(
         context.run.run_id,
@@ -165,202 +166,185 @@ def _run(
     )
 
 
-def _report_partitions(
-    context: dg.AssetExecutionContext,
-    table: IcebergTable,
-    result: "dg.MaterializeResult[Any]",
-    rows: Mapping[str, int],
-    keys: Sequence[str],
-) -> None:
-    """Report how many rows each partition of the run has.
+@dataclass(frozen=True)
+class _Step:
+    """One execution of the asset or of its checks, for the partitions in `keys`."""
 
-    A run that leaves out partitions of its range reports its materializations here. Dagster
-    would report all partitions of the range.
-    """
-    key_of_asset = asset_key(table.name)
-    counts = {
-        key: WriteMetadata(partition_row_count=count).to_metadata()
-        for key, count in rows.items()
-    }
-    if not names_stretches(context.run.tags):
-        for key, count in counts.items():
-            context.add_asset_metadata(count, key_of_asset, key)
-        return
-    tags = dict(result.tags or {})
-    if result.data_version:
-        tags |= {_DATA_VERSION: result.data_version.value, _IS_OF_USER: "true"}
-    partitions: Sequence[str | None] = keys or [None]
-    for partition in partitions:
-        metadata = {**(result.metadata or {}), **counts.get(partition or "", {})}
-        context.log_event(
-            dg.AssetMaterialization(
-                key_of_asset, partition=partition, metadata=metadata, tags=tags
+    context: dg.AssetExecutionContext
+    io: IcebergIOManager
+    table: IcebergTable
+    run: Run
+    keys: Sequence[str]
+    implied: Mapping[Rule, Evaluate]
+
+    def write(self, materialize: Materialize) -> Written:
+        """Write the table, and log the progress."""
+        name, keys = self.table.name, self.keys
+        if keys:
+            self.context.log.info(
+                f"{name}: 0 of {len(keys):,} partitions, {keys[0]} to {keys[-1]}."
             )
+        started_at = monotonic()
+        with values_withheld(self.table):
+            written = materialize(self.context, self.run)
+        seconds = monotonic() - started_at
+        done = f"{len(keys):,} of {len(keys):,} partitions, " if keys else ""
+        rows = "unchanged"
+        if isinstance(written.outcome, Published):
+            rows = f"{written.outcome.added_rows:,} rows written"
+        elif isinstance(written.outcome, Refused):
+            rows, done = "blocked", ""
+        self.context.log.info(f"{name}: {done}{rows}, in {seconds:.1f} s.")
+        return written
+
+    def events(self, written: Written) -> Iterator[Event]:
+        """Yield the check results and the materialization of a write, or raise its failure."""
+        context, io, table, outcome = self.context, self.io, self.table, written.outcome
+        has_sample = any(result.sample for result in outcome.results)
+        rows_in = table_of_rows(io.engine.catalog, table, outcome) if has_sample else ""
+        evaluated = Evaluated.by(outcome, rows_in)
+        checks = self.selected_checks(outcome.results, evaluated)
+        yield from self._unselected_checks(outcome.results, evaluated)
+        if outcome.quarantined and table.quarantine:
+            context.log_event(_quarantine_event(io, table.quarantine, outcome.quarantined))
+        if isinstance(outcome, Refused):
+            bounds = computed_bounds(context.run.tags) if self.keys else ()
+            note_refused(context.instance, context.run.run_id, table, bounds, written.read)
+            yield from checks
+            metadata = {**refused_rows(table, outcome).to_metadata(), **written.metadata}
+            raise refusal(outcome, context.run.run_id, metadata, evaluated)
+        result = dg.MaterializeResult[Any](
+            asset_key=asset_key(table.name),
+            metadata={
+                **written_metadata(io.engine.catalog, table, outcome),
+                **WriteMetadata(spark_page=io.engine.page() or None).to_metadata(),
+                **written.metadata,
+            },
+            # Returned with the check results so that they refer to this materialization.
+            check_results=self._with_full_checks(checks),
+            tags=self._code_tags(),
+            data_version=(
+                dg.DataVersion(str(outcome.snapshot_id)) if outcome.snapshot_id else None
+            ),
         )
+        rows = rows_by_partition(io.engine.catalog, table, outcome, self.run.partitions)
+        self._report_partitions(result, rows)
+        yield result
+        if written.is_interrupted:
+            raise dg.DagsterExecutionInterruptedError
 
+    def evaluate(
+        self, table: IcebergTable, evaluations: Iterable[Evaluate]
+    ) -> tuple[list[RuleResult], Evaluated]:
+        """Evaluate the rules of a table and implied rules; writes nothing."""
+        with values_withheld(table):
+            results, evaluated = self.io.evaluate(table, self.run)
+            for evaluate in evaluations:
+                results.extend(evaluate(self.io, self.run))
+        return results, evaluated
 
-def _write(
-    context: dg.AssetExecutionContext,
-    table: IcebergTable,
-    materialize: Materialize,
-    run: Run,
-    keys: Sequence[str],
-) -> Written:
-    """Write the table, and say in the run's log how far it is."""
-    if keys:
-        context.log.info(
-            f"{table.name}: 0 of {len(keys):,} partitions, {keys[0]} to {keys[-1]}."
-        )
-    started_at = monotonic()
-    with values_withheld(table):
-        written = materialize(context, run)
-    context.log.info(_done(table, keys, written.outcome, monotonic() - started_at))
-    return written
+    def selected_checks(
+        self, results: Sequence[RuleResult], evaluated: Evaluated
+    ) -> list[dg.AssetCheckResult]:
+        """Return the results of the selected checks."""
+        names = {key.name for key in self.context.selected_asset_check_keys}
+        return [
+            check_result(self.table, result, evaluated)
+            for result in results_of(self.table, results, tuple(self.implied))
+            if result.rule.name in names
+        ]
 
+    def _unselected_checks(
+        self, results: Iterable[RuleResult], evaluated: Evaluated
+    ) -> Iterator[dg.AssetCheckEvaluation]:
+        """Yield results of unselected rules, for example new rules of a queued run.
 
-def _done(table: IcebergTable, keys: Sequence[str], outcome: Outcome, seconds: float) -> str:
-    """Return the log line for a finished table."""
-    done = f"{len(keys):,} of {len(keys):,} partitions, " if keys else ""
-    rows = "unchanged"
-    if isinstance(outcome, Published):
-        rows = f"{outcome.added_rows:,} rows written"
-    elif isinstance(outcome, Refused):
-        rows, done = "refused", ""
-    return f"{table.name}: {done}{rows}, in {seconds:.1f} s."
+        Dagster does not accept them as `AssetCheckResult`.
+        """
+        names = {key.name for key in self.context.selected_asset_check_keys}
+        for result in results:
+            if result.rule.name not in names:
+                check = check_result(self.table, result, evaluated)
+                yield dg.AssetCheckEvaluation(
+                    asset_key=asset_key(self.table.name),
+                    check_name=result.rule.name,
+                    passed=result.passed,
+                    metadata=check.metadata,
+                    severity=check.severity,
+                    description=check.description,
+                    blocking=result.rule.can_block,
+                )
 
+    def _with_full_checks(
+        self, checks: Sequence[dg.AssetCheckResult]
+    ) -> list[dg.AssetCheckResult]:
+        """Return check results; checks that failed last and pass now are evaluated on all rows.
 
-def _events(
-    context: dg.AssetExecutionContext,
-    io: IcebergIOManager,
-    table: IcebergTable,
-    written: Written,
-    run: Run,
-    keys: Sequence[str],
-    implied: Mapping[Rule, Look],
-) -> Iterator[dg.AssetCheckResult | dg.AssetCheckEvaluation | dg.MaterializeResult[Any]]:
-    outcome, code_tags = written.outcome, _code_tags(io, table, run)
-    has_sample = any(result.sample for result in outcome.results)
-    evaluated = Evaluated.by(
-        outcome, table_of_rows(io.engine.catalog, table, outcome) if has_sample else ""
-    )
-    checks = _selected(context, table, outcome.results, evaluated, implied)
-    yield from _unselected(context, table, outcome.results, evaluated)
-    if outcome.quarantined and table.quarantine:
-        context.log_event(_quarantine_event(io, table.quarantine, outcome.quarantined))
-    if isinstance(outcome, Refused):
-        bounds = computed_bounds(context.run.tags) if keys else ()
-        note_refused(context.instance, context.run.run_id, table, bounds, written.read)
-        yield from checks
-        metadata = {**refused_rows(table, outcome).to_metadata(), **written.metadata}
-        raise refusal(outcome, context.run.run_id, metadata, evaluated)
-    checks, is_interrupted = _with_full_checks(context, io, table, written, checks, implied)
-    result = dg.MaterializeResult[Any](
-        asset_key=asset_key(table.name),
-        metadata={
-            **written_metadata(io.engine.catalog, table, outcome),
-            **WriteMetadata(spark_page=io.engine.page() or None).to_metadata(),
-            **published_sample(context, io, table, outcome),
-            **written.metadata,
-        },
-        # Returned with the check results so that they refer to this materialization.
-        check_results=checks,
-        tags=code_tags,
-        data_version=dg.DataVersion(str(outcome.snapshot_id)) if outcome.snapshot_id else None,
-    )
-    rows = rows_by_partition(io.engine.catalog, table, outcome, run.partitions)
-    _report_partitions(context, table, result, rows, keys)
-    yield result
-    if is_interrupted or written.is_interrupted:
-        raise dg.DagsterExecutionInterruptedError
+        After an error, such a check is omitted and keeps its last state: the table is published.
+        """
+        table = self.table
+        passed = [check.check_name for check in checks if check.passed and check.check_name]
+        names = need_full_check(self.context.instance, table, passed)
+        if not names:
+            return [*checks]
+        failed_last = replace(table, rules=[rule for rule in table.rules if rule.name in names])
+        implied = [evaluate for rule, evaluate in self.implied.items() if rule.name in names]
+        full_step = replace(self, run=Run(self.run.run_id))
+        try:
+            results, evaluated = full_step.evaluate(failed_last, implied)
+        except Exception as error:
+            self.context.log.warning(
+                f"{table.name}: {', '.join(sorted(names))} failed last and could not be evaluated"
+                f" on all rows: {cause_without_data(error)}. `lakehouse check {table.name}` does."
+            )
+            return [check for check in checks if check.check_name not in names]
+        full_results = {
+            result.rule.name: check_result(table, result, evaluated) for result in results
+        }
+        checked = [check for check in checks if check.check_name not in names]
+        return [*checked, *(full_results[name] for name in sorted(names & full_results.keys()))]
 
+    def _code_tags(self) -> dict[str, str]:
+        """Return the code version tag if older code computed some rows.
 
-def _with_full_checks(
-    context: dg.AssetExecutionContext,
-    io: IcebergIOManager,
-    table: IcebergTable,
-    written: Written,
-    checks: Sequence[dg.AssetCheckResult],
-    implied: Mapping[Rule, Look],
-) -> tuple[list[dg.AssetCheckResult], bool]:
-    """Return check results; checks that failed last and pass now are evaluated on all rows.
+        The UI then shows the table or partition as older code.
+        """
+        run, engine, name = self.run, self.io.engine, self.table.name
+        if not run.code_version or not engine.catalog.has(name):
+            return {}
+        parts = parts_of(computed_parts(read_history(engine, name)), run.partitions)
+        older = [part for part in parts if part.is_older_than(run.code_version)]
+        versions = sorted(set[str]().union(*(part.versions for part in older)) - {UNKNOWN_CODE})
+        return {"dagster/code_version": "+".join(versions)} if versions else {}
 
-    A check without such a result is omitted and keeps its last state. Also returns whether an
-    interrupt stopped the evaluation: the table is published, and must be recorded first.
-    """
-    passed = [check.check_name for check in checks if check.passed and check.check_name]
-    names = need_full_check(context.instance, table, passed)
-    if not names:
-        return [*checks], False
-    full_results: dict[str | None, dg.AssetCheckResult] = {}
-    cause, is_interrupted = "", False
-    try:
-        full_results = _full_results(io, table, written, names, implied, context.run.run_id)
-    except Exception as error:
-        # Do not fail: the table is published.
-        cause = f": {cause_without_data(error)}"
-    except (dg.DagsterExecutionInterruptedError, KeyboardInterrupt):
-        cause, is_interrupted = ", since the run was interrupted", True
-    # A job evaluates only checks that had failed when it started.
-    left = names - full_results.keys()
-    if left:
-        context.log.warning(
-            f"{table.name}: {', '.join(sorted(left))} failed last, and all rows were not looked"
-            f" at{cause}. `lakehouse check {table.name}` does."
-        )
-    results = [
-        full_results.get(check.check_name, check)
-        for check in checks
-        if check.check_name not in left
-    ]
-    return results, is_interrupted
+    def _report_partitions(
+        self, result: "dg.MaterializeResult[Any]", rows: Mapping[str, int]
+    ) -> None:
+        """Report how many rows each partition of the run has.
 
-
-def _full_results(
-    io: IcebergIOManager,
-    table: IcebergTable,
-    written: Written,
-    names: Set[str],
-    implied: Mapping[Rule, Look],
-    run_id: str,
-) -> dict[str | None, dg.AssetCheckResult]:
-    job_results = written.all_rows
-    left = names if job_results is None else ()
-    remaining = replace(table, rules=[rule for rule in table.rules if rule.name in left])
-    evaluations = [look for rule, look in implied.items() if rule.name in names]
-    results, evaluated = _evaluate(io, remaining, Run(run_id), evaluations)
-    if job_results and evaluated.snapshot_id == written.outcome.snapshot_id:
-        # The results of a job do not apply to a newer snapshot.
-        results += job_results
-    return {
-        result.rule.name: check_result(table, result, evaluated)
-        for result in results
-        if result.rule.name in names
-    }
-
-
-def _evaluate(
-    io: IcebergIOManager, table: IcebergTable, run: Run, evaluations: Iterable[Look]
-) -> tuple[list[RuleResult], Evaluated]:
-    """Evaluate the rules of a table and the implied rules; writes nothing."""
-    with values_withheld(table):
-        results, evaluated = io.evaluate(table, run)
-        for look in evaluations:
-            results.extend(look(io, run))
-    return results, evaluated
-
-
-def _code_tags(io: IcebergIOManager, table: IcebergTable, run: Run) -> dict[str, str]:
-    """Return the code version tag if older code computed some rows.
-
-    The UI then shows the table or partition as older code.
-    """
-    if not run.code_version or not io.engine.catalog.has(table.name):
-        return {}
-    parts = computed_parts(read_history(io.engine, table.name))
-    left = parts_of(parts, run.partitions)
-    older = [part for part in left if part.is_older_than(run.code_version)]
-    versions = sorted(set[str]().union(*(part.versions for part in older)) - {UNKNOWN_CODE})
-    return {"dagster/code_version": "+".join(versions)} if versions else {}
+        A run that skips partitions of its range reports its materializations here. Dagster
+        would report all partitions of the range.
+        """
+        context, key_of_asset = self.context, asset_key(self.table.name)
+        counts = {
+            key: WriteMetadata(partition_row_count=count).to_metadata()
+            for key, count in rows.items()
+        }
+        if not names_stretches(context.run.tags):
+            for key, count in counts.items():
+                context.add_asset_metadata(count, key_of_asset, key)
+            return
+        tags = dict(result.tags or {})
+        if result.data_version:
+            tags |= {_DATA_VERSION: result.data_version.value, _IS_OF_USER: "true"}
+        partitions: Sequence[str | None] = self.keys or [None]
+        for partition in partitions:
+            metadata = {**(result.metadata or {}), **counts.get(partition or "", {})}
+            context.log_event(
+                dg.AssetMaterialization(
+                    key_of_asset, partition=partition, metadata=metadata, tags=tags
+                )
+            )
 
 
 def _quarantine_event(
@@ -369,65 +353,9 @@ def _quarantine_event(
     return dg.AssetMaterialization(
         asset_key(quarantine.name),
         description=(
-            f"{quarantined.rows} rows of this run were refused; `lakehouse quarantine"
+            f"{quarantined.rows} rows of this run were rejected; `lakehouse quarantine"
             f" {quarantine.name}` shows them."
         ),
         metadata=quarantined_metadata(io.engine.catalog, quarantine, quarantined),
         tags={"dagster/data_version": str(quarantined.snapshot_id)},
     )
-
-
-def _selected(
-    context: dg.AssetExecutionContext,
-    table: IcebergTable,
-    results: Sequence[RuleResult],
-    evaluated: Evaluated,
-    implied: Collection[Rule],
-) -> list[dg.AssetCheckResult]:
-    names = {key.name for key in context.selected_asset_check_keys}
-    return [
-        check_result(table, result, evaluated)
-        for result in results_of(table, results, tuple(implied))
-        if result.rule.name in names
-    ]
-
-
-def _unselected(
-    context: dg.AssetExecutionContext,
-    table: IcebergTable,
-    results: Iterable[RuleResult],
-    evaluated: Evaluated,
-) -> Iterator[dg.AssetCheckEvaluation]:
-    """Yield results of unselected rules, for example new rules of a queued run.
-
-    Dagster does not accept them as `AssetCheckResult`.
-    """
-    names = {key.name for key in context.selected_asset_check_keys}
-    for result in results:
-        if result.rule.name not in names:
-            check = check_result(table, result, evaluated)
-            yield dg.AssetCheckEvaluation(
-                asset_key=asset_key(table.name),
-                check_name=result.rule.name,
-                passed=result.passed,
-                metadata=check.metadata,
-                severity=check.severity,
-                description=check.description,
-                blocking=result.rule.can_block,
-            )
-
-
-def _partitions(
-    context: dg.AssetExecutionContext,
-    definition: dg.PartitionsDefinition | None,
-) -> Sequence[str]:
-    """Return the partition keys of the run; empty for an unpartitioned asset.
-
-    The definition is given, since Dagster shows none on an asset of which only checks are run.
-    """
-    if definition is None or not (context.has_partition_key or context.has_partition_key_range):
-        return ()
-    if names_stretches(context.run.tags):
-        return computed_of(context.run.tags, definition.get_partition_keys())
-    keys: Sequence[str] = context.partition_keys
-    return keys

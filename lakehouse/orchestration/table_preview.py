@@ -1,8 +1,6 @@
 """Preview of a full run, staged on a branch that is dropped afterwards."""
 
-from collections.abc import Callable, Sequence
-
-import dagster as dg
+from collections.abc import Callable
 
 from lakehouse.errors import UsageError
 from lakehouse.iceberg.erasure.suppression_list import SuppressionList
@@ -24,7 +22,7 @@ def preview_table(
 ) -> Outcome:
     """Compute a table in full without publishing; see `lakehouse.iceberg.write.preview`.
 
-    :raises UsageError: a feed fills the table, or its partitions are dynamic.
+    :raises UsageError: a feed fills the table.
     """
     table, name = function.table, function.table.name
     if function.feed:
@@ -33,22 +31,12 @@ def preview_table(
             " computed from others.",
             next_step=f"`lakehouse try {name} --file FILE` shows what becomes of a file.",
         )
-    keys = _all_keys(name, function.partitions_def)
-    definition = function.partitions_def
-    partitions = run_partitions(definition, keys, table) if definition else None
+    definition, partitions = function.partitions_def, None
+    if definition:
+        partitions = run_partitions(definition, definition.get_partition_keys(), table)
     run = Run(partitions=partitions, reads_everything=partitions is None)
     with (
         values_withheld(table),
         in_one_line(table, function.compute, f"lakehouse preview {name}"),
     ):
         return preview(engine, table, function.compute, function.inputs, run, look, gone=gone)
-
-
-def _all_keys(name: str, definition: dg.PartitionsDefinition | None) -> Sequence[str]:
-    if isinstance(definition, dg.DynamicPartitionsDefinition):
-        raise UsageError(
-            f"{name} has dynamic partitions, which only Dagster knows; expected a table whose"
-            " partitions its declaration tells.",
-            next_step=f"`lakehouse try {name}` computes a sample of it.",
-        )
-    return definition.get_partition_keys() if definition else ()

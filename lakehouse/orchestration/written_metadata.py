@@ -176,7 +176,6 @@ def refused_rows(table: "IcebergTable", outcome: Outcome) -> QuarantineMetadata:
 
 
 def _scanned(pins: Iterable[Pin]) -> dict[str, Any]:
-    """Return the scanned and total files and bytes of all inputs; empty if any is unknown."""
     scans = [pin.scanned for pin in pins]
     known = [scan for scan in scans if scan]
     if not known or len(known) < len(scans):

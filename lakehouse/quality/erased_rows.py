@@ -12,13 +12,14 @@ from lakehouse.tables.table import SOURCE_COLUMNS
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+CLEARED = "cleared"
+"""Outcome of a missing row that a user cleared; reported only if there are any."""
+ERASED = "erased"
+"""Outcome of a missing row of an erased data subject; reported only if there are any."""
+
 
 def may_have_erased(engine: Engine, source: Pin, left_out: RowFilter) -> bool:
-    """Whether rows that were read of a source may be of people who were erased, by metadata
-    alone.
-
-    :param left_out: the erased data subjects, as for `without_erased`.
-    """
+    """Whether rows that were read of a source can belong to erased people; reads metadata only."""
     return left_out.is_active or _was_erased_since(engine, source)
 
 
@@ -44,7 +45,6 @@ def _was_erased_since(engine: Engine, source: Pin) -> bool:
 
 
 def _has_erasure_since(source: History, snapshot_id: int) -> bool:
-    """Return whether rows of a source were erased after a snapshot."""
     main = source.main
     since = source.between(snapshot_id, main.snapshot_id) if main else None
     return any(snapshot.is_erasure for snapshot in (source.line if since is None else since))

@@ -26,7 +26,12 @@ from lakehouse.iceberg.read.version_keys import (
 )
 from lakehouse.iceberg.rules.failing_row_samples import sample_of
 from lakehouse.iceberg.write.kept_rows import keeping_rows
-from lakehouse.quality.erased_rows import may_have_erased, without_erased
+from lakehouse.quality.erased_rows import (
+    CLEARED,
+    ERASED,
+    may_have_erased,
+    without_erased,
+)
 from lakehouse.tables.quoting import identifier
 from lakehouse.tables.table import SOURCE_COLUMNS, IcebergTable
 
@@ -35,14 +40,6 @@ if TYPE_CHECKING:
 
 OUTCOMES = ("clean", "quarantined", "superseded", "pending", "lost")
 """Outcomes of a row. For a pending row, another version arrived that is not computed yet."""
-ERASED = "erased"
-"""The outcome of a row of an erased data subject that was left out or erased since; reported
-only if there are any.
-"""
-CLEARED = "cleared"
-"""The outcome of a row that a user cleared from the quarantine and that is not elsewhere;
-reported only if there are any.
-"""
 _IS = "struct(xxhash64(_source_file, _source_sha256) AS file, _source_row AS row) AS __is"
 """A compact row identity: a hash of its file, and its row number."""
 _ANYWHERE = "true"
@@ -146,14 +143,12 @@ def _without_erased(
 def _removed_rows(
     engine: Engine, target: IcebergTable, before_id: int, within: str | None
 ) -> "DataFrame":
-    """Return the keys of rows that the target had at a snapshot but no longer has."""
     current = read_main(engine, target.name).where(within or "true").selectExpr(_IS)
     before = _row_keys(target, read(engine, Pin(target.name, before_id), within))
     return before.join(current, "__is", "left_anti")
 
 
 def _typed(target: IcebergTable, rows: "DataFrame") -> "DataFrame":
-    """Return delivered rows with their version columns cast to the target's types."""
     from pyspark.sql.functions import expr
 
     return rows.withColumns({name: expr(sql) for name, sql in _newest(target, rows).items()})
@@ -167,9 +162,7 @@ def _count(outcomes: "DataFrame") -> Counter[str]:
 def _arrived_since(
     engine: Engine, source: IcebergTable, since: int | None
 ) -> "DataFrame | None":
-    """Return the rows that arrived in a source since the target was last computed in full; None
-    if there are none.
-    """
+    """Return the rows that arrived since the target was last computed in full; None without."""
     history = read_history(engine, source.name)
     if history.main is None or history.main.snapshot_id == since:
         return None
@@ -191,9 +184,7 @@ def _row_keys(target: IcebergTable, delivered: "DataFrame") -> "DataFrame":
 
 
 def _newest(target: IcebergTable, rows: "DataFrame") -> dict[str, str]:
-    """Return SQL for the version columns of `_row_keys`, cast to the target's types, by column
-    name.
-    """
+    """Return SQL for the version columns, cast to the target's types, by column name."""
     types = dict(rows.dtypes)
     newest = {}
     for name in declared_versions(target).newest:
@@ -203,7 +194,6 @@ def _newest(target: IcebergTable, rows: "DataFrame") -> dict[str, str]:
 
 
 def _existing(engine: Engine, target: IcebergTable, within: str) -> "DataFrame":
-    """Return the target's keys, version order and row identities."""
     versions = declared_versions(target)
     order = order_sql({_NEWEST + name: identifier(name) for name in versions.newest})
     columns = [*map(identifier, versions.of), f"{order} AS __existing", _IS]

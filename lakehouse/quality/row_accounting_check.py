@@ -5,7 +5,6 @@ from typing import Any
 
 import dagster as dg
 
-from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.erasure.suppression_list import SuppressionList
 from lakehouse.iceberg.metadata.commit_properties import CommitProperties
 from lakehouse.iceberg.metadata.engine import Engine
@@ -22,9 +21,7 @@ NAME = "every_row_is_accounted_for"
 Evaluate = Callable[
     [Engine, History | None, Snapshot | None, SuppressionList], dg.AssetCheckResult
 ]
-"""Follows rows by the history of a table, which is None before there is one, the snapshot that
-the run made of it, which is None where the check runs alone, and who was erased.
-"""
+"""Parameters: the table's history if any, the run's snapshot if any, and erased people."""
 
 
 def accounted_check(
@@ -32,23 +29,14 @@ def accounted_check(
 ) -> dg.AssetChecksDefinition:
     """Make the check that each source row is current in the target, quarantined or superseded.
 
-    In a run that computed partitions, it covers the source rows of these partitions; in an
-    incremental run, new and removed rows. Without a run, it covers everything that the target
-    was computed from.
+    The target overwrites partitions, and has versions and a quarantine. The check covers the
+    source rows of the run's partitions; in an incremental run, new and removed rows; without a
+    run, everything that the target was computed from.
 
     :param by: the source column that determines the target's partitions.
-    :raises DeclarationError: the target does not have the required versions, partitions or
-        quarantine.
     """
     target_by = target.overwritten_by
-    if target_by is None or target.versions is None or target.quarantine is None:
-        raise DeclarationError(
-            f"accounted_check of {target.name}: it follows the versions of a table that"
-            " overwrites partitions and quarantines; of another table the check is there"
-            " without being declared, where it keeps _source_file, _source_sha256 and"
-            " _source_row.",
-            next_step="Leave the line out.",
-        )
+    assert target_by is not None
 
     def evaluate(
         engine: Engine,

@@ -16,7 +16,12 @@ from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.write_result import Pin
 from lakehouse.iceberg.read.cleared_rows import read_cleared
 from lakehouse.iceberg.read.pinned_frames import read, read_main
-from lakehouse.quality.erased_rows import may_have_erased, without_erased
+from lakehouse.quality.erased_rows import (
+    CLEARED,
+    ERASED,
+    may_have_erased,
+    without_erased,
+)
 from lakehouse.tables.quoting import identifier, in_values
 from lakehouse.tables.table import SOURCE_COLUMNS, IcebergTable
 
@@ -26,14 +31,6 @@ if TYPE_CHECKING:
 PLACES = ("clean", "quarantined", "superseded", "left_out", "twice")
 """Outcomes of a row. `superseded` means that the merge key has another row, `left_out` that the
 function dropped it, and `twice` that it is in the table and in its quarantine.
-"""
-CLEARED = "cleared"
-"""The outcome of a row that a user cleared from the quarantine and that is not elsewhere;
-reported only if there are any.
-"""
-ERASED = "erased"
-"""The outcome of a row of an erased data subject that the function did not drop; reported only
-if there are any.
 """
 _FEW_FILES = 1000
 _OF_ANY = "true"
@@ -64,9 +61,7 @@ def count_places(
     reads: Sequence[Read],
     suppression: SuppressionList = NO_SUPPRESSION,
 ) -> dict[str, int]:
-    """Count the source rows by outcome: one of `PLACES`, or `CLEARED` or `ERASED` if there are
-    any.
-    """
+    """Count the source rows by outcome: `PLACES`, and `CLEARED` and `ERASED` if there are any."""
     frames = [_row_keys(target, read(engine, source.pin, source.where)) for source in reads]
     delivered = union_all(frames, allow_missing=True)
     if _has_many_rows(engine, target):
@@ -90,7 +85,6 @@ def count_places(
 
 
 def _count_erased(engine: Engine, source: Read, lacking: "DataFrame", people: RowFilter) -> int:
-    """Return how many of the rows that a table lacks are of people who were erased."""
     if not may_have_erased(engine, source.pin, people):
         return 0
     rows = read(engine, source.pin, source.where).join(lacking, _SOURCE, "left_semi")
@@ -132,9 +126,7 @@ def _has_many_rows(engine: Engine, target: IcebergTable) -> bool:
 
 
 def _sums_of_files(rows: "DataFrame") -> tuple[_Sums | None, str]:
-    """Return the fingerprint of rows, and the SQL predicate of rows of the same files; with few
-    files, in one scan.
-    """
+    """Return the fingerprint of rows, and the SQL predicate of rows of the same files."""
     from pyspark.sql.functions import expr
 
     terms = [expr(sql).alias(name) for name, sql in _SUMS.items()]
@@ -174,9 +166,7 @@ def _are_all_clean(engine: Engine, target: IcebergTable, sums: _Sums, of_these: 
 
 
 def _has_refused(engine: Engine, target: IcebergTable, of_these: str) -> bool:
-    """Return whether the quarantine contains any of the rows; metadata is sufficient if it is
-    empty.
-    """
+    """Whether the quarantine contains any of the rows."""
     quarantine = target.quarantine
     if quarantine is None or not engine.catalog.has(quarantine.name):
         return False

@@ -13,6 +13,7 @@ from lakehouse.iceberg.read.inputs import Input
 from lakehouse.iceberg.read.pinned_inputs import pin_since
 from lakehouse.orchestration.asset_inputs import inputs_of
 from lakehouse.orchestration.asset_keys import table_name
+from lakehouse.quality.erased_rows import CLEARED, ERASED
 from lakehouse.quality.row_accounting_check import (
     NAME,
     accounted_check,
@@ -21,7 +22,7 @@ from lakehouse.quality.row_accounting_check import (
     rows_check,
     rows_result,
 )
-from lakehouse.quality.rows_by_source import CLEARED, ERASED, PLACES, Read, count_places
+from lakehouse.quality.rows_by_source import PLACES, Read, count_places
 from lakehouse.tables.table import SOURCE_COLUMNS, IcebergTable
 
 _DESCRIPTIONS = {
@@ -38,9 +39,7 @@ _DESCRIPTIONS = {
 def default_checks(
     assets: Iterable[dg.AssetsDefinition | dg.AssetSpec], declared: Mapping[str, IcebergTable]
 ) -> list[dg.AssetChecksDefinition]:
-    """Make the check for each table that keeps source columns and reads tables that do, unless
-    it is declared.
-    """
+    """Make the undeclared checks of tables that keep source columns and read such tables."""
     computed = [asset for asset in assets if isinstance(asset, dg.AssetsDefinition)]
     checked = set()
     for asset in computed:
@@ -74,7 +73,6 @@ def _default_check(
 def _followed_inputs(
     inputs: Iterable[Input], target: IcebergTable, declared: Mapping[str, IcebergTable]
 ) -> dict[str, Input]:
-    """Return the inputs whose rows are accounted for, by source table."""
     followed = {}
     for table_input in inputs:
         source = declared.get(table_input.table)
@@ -129,9 +127,7 @@ def source_check(target: IcebergTable, inputs: Mapping[str, Input]) -> dg.AssetC
 def _read(
     engine: Engine, history: History, snapshot: Snapshot | None, table_input: Input
 ) -> Read | None:
-    """Return what a run's commit read from a source; without one, everything that the table was
-    computed from.
-    """
+    """Return what a run's commit read from a source; without one, all that was computed."""
     source = table_input.table
     if snapshot is None or snapshot.commit is None:
         until = kept_state(engine, source, history.watermark(source))

@@ -69,9 +69,7 @@ def with_delivery(table: IcebergTable, rows: Sequence[Row]) -> list[Row]:
 
 
 def delivered(rows: Sequence[Row]) -> list[Row]:
-    """Add source columns to rows, as rows of one delivered file in order, unless they have
-    them.
-    """
+    """Add missing source columns to rows, as rows of one delivered file in order."""
     stamped: list[Row] = []
     for number, row in enumerate(rows, 1):
         file = row.get("_source_file", "rows.csv")

@@ -51,9 +51,7 @@ class TriedTable:
     """What a run would do with the test's rows."""
 
     rows: list[dict[str, Any]]
-    """The accepted rows sorted by their values, without the stamp of a merge; timestamps are in
-    UTC.
-    """
+    """The accepted rows sorted by value, without the stamp of a merge; timestamps are in UTC."""
     refused: list[RefusedRow]
     """The rows that would be quarantined."""
     removed: list[dict[str, Any]]
@@ -181,7 +179,6 @@ class TryTable:
         given: "Mapping[str, DataFrame]",
         other_tables: Mapping[str, Rows],
     ) -> "dict[str, DataFrame]":
-        """Return the rows of other tables, including inputs that are read in full."""
         other_frames = {
             declared.table: given[name]
             for name, declared in function.inputs.items()

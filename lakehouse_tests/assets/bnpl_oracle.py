@@ -23,7 +23,6 @@ NEVER_BLANK = [
 
 
 def clean_rows(paths: Iterable[Path]) -> pd.DataFrame:
-    """Return the newest valid version of each transaction."""
     read = [pd.read_csv(path, dtype=str).assign(file=path.name) for path in paths]
     rows = pd.concat(
         [frame.assign(row=range(1, len(frame) + 1)) for frame in read], ignore_index=True
@@ -57,7 +56,6 @@ def _is_valid(rows: pd.DataFrame) -> pd.Series:
 
 
 def daily_summary(clean: pd.DataFrame) -> dict[tuple[str, str], tuple]:
-    """Return the figures of each day and currency, in the order of the table's columns."""
     return {
         key: _figures(group) for key, group in clean.groupby(["transaction_date", "currency"])
     }

@@ -16,33 +16,26 @@ if TYPE_CHECKING:
 
 
 class Fruits(Pipeline):
-    """The fruits pipeline."""
-
     def put(
         self, name: str, *rows: str, second: int = 0, header: str = "id,fruit,berry"
     ) -> Path:
-        """Put a file into the inbox; `second` orders it among others."""
         return self.write(name, "\n".join([header, *rows]), second=second)
 
     def put_samples(self) -> None:
-        """Put the four sample files into the inbox."""
         for sample in files("lakehouse.sample_data.fruits").iterdir():
             if sample.name.endswith(".csv"):
                 self.write(sample.name, sample.read_text(encoding="utf-8"))
 
     def silver(self) -> dict[str, tuple[int, bool]]:
-        """What `silver.fruits` says of each fruit."""
         found = self.rows("SELECT fruit, id, berry FROM silver.fruits")
         return {name: (number, berry) for name, number, berry in found}
 
 
 @pytest.fixture
 def fruits(spark: "SparkSession", settings: Settings) -> Fruits:
-    """The fruits pipeline."""
     return Fruits(settings, "fruits")
 
 
 @pytest.fixture
 def bnpl(spark: "SparkSession", settings: Settings) -> Pipeline:
-    """The pipeline of buy now, pay later transactions."""
     return Pipeline(settings, "bnpl")

@@ -31,6 +31,5 @@ def line(
 
 
 def put(pipeline: Pipeline, name: str, *lines: str, second: int = 0) -> IngestResult:
-    """Deliver a file and ingest it."""
     pipeline.write(name, "\n".join([HEADER, *lines]), second=second)
     return pipeline.ingest()

@@ -27,23 +27,18 @@ FIRST_SECOND = 1_700_000_000
 
 @dataclass
 class Pipeline:
-    """A feed and all that follows from it."""
-
     settings: Settings
     feed: str
 
     @cached_property
     def engine(self) -> Engine:
-        """The engine of the home."""
         return open_engine(self.settings)
 
     @property
     def inbox(self) -> Path:
-        """Where files are delivered."""
         return self.settings.home / "inbox" / self.feed
 
     def write(self, name: str, text: str, *, second: int = 0) -> Path:
-        """Put a file into the inbox; `second` orders it among others."""
         path = self.inbox / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
@@ -51,20 +46,17 @@ class Pipeline:
         return path
 
     def deliver(self, *paths: Path) -> IngestResult:
-        """Ingest copies of some files at once."""
         self.inbox.mkdir(parents=True, exist_ok=True)
         for path in paths:
             shutil.copy2(path, self.inbox / path.name)
         return self.ingest()
 
     def ingest(self) -> IngestResult:
-        """Ingest what waits."""
         return ingest(definitions, TABLES, self.settings, FEEDS[self.feed])
 
     def materialize(
         self, *tables: str, partition: str | tuple[str, str] | None = None
     ) -> RunResult:
-        """Run some assets, as the UI does."""
         selection = dg.AssetSelection.assets(*map(asset_key, tables))
         with open_instance(self.settings) as instance:
             return materialize(
@@ -72,7 +64,6 @@ class Pipeline:
             )
 
     def rows(self, query: str) -> list[tuple]:
-        """The rows of a query."""
         return [tuple(row) for row in self.engine.sql(query).collect()]
 
     def snapshots(self) -> Mapping[str, int | None]:
@@ -86,16 +77,13 @@ class Pipeline:
         return {name: main.snapshot_id if main else None for name, main in found.items()}
 
     def paths(self, table: str) -> set[str]:
-        """The data files of a table."""
         return {file.path for file in files(self.engine, table)}
 
     def recorded(self, read: Any) -> Any:
-        """Ask Dagster's instance."""
         with open_instance(self.settings) as instance:
             return read(instance)
 
     def materializations(self, table: str) -> int:
-        """How often Dagster has recorded one of a table."""
         return len(
             self.recorded(
                 lambda found: found.fetch_materializations(asset_key(table), limit=100).records

@@ -9,10 +9,8 @@ import dagster as dg
 import pytest
 
 from lakehouse.assets.bronze.bnpl_transactions_raw import TABLE as RAW
-from lakehouse.cli.output.ingest_report import summarize
 from lakehouse.iceberg.metadata.write_result import Outcome
 from lakehouse.ingestion.feed_runs import IngestResult
-from lakehouse.orchestration import partition_groups
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.dagster_internals import events_of_run
 from lakehouse.orchestration.instance import open_instance
@@ -42,7 +40,6 @@ PLANNED = dg.DagsterEventType.ASSET_MATERIALIZATION_PLANNED
 def landed(
     spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Pipeline, Savepoint]:
-    """Two transactions on each of five days, each day's of customers of its own."""
     folder = tmp_path_factory.mktemp("five_days")
     pipeline = Pipeline(settings_at(folder / "home"), "bnpl")
     lines = [line(n * 10 + k, day, customer=n) for n, day in enumerate(DAYS) for k in range(2)]
@@ -52,14 +49,12 @@ def landed(
 
 @pytest.fixture
 def five_days(landed: tuple[Pipeline, Savepoint]) -> Pipeline:
-    """The pipeline with five days in it, as it was before any test."""
     pipeline, saved = landed
     saved.restore()
     return pipeline
 
 
 def days_of(result: IngestResult, table: str) -> list[list[str]]:
-    """The partitions of each run that computed a table."""
     return [
         list(asset.metadata.get("partitions", ()))
         for asset in result.assets
@@ -95,35 +90,6 @@ def test_only_the_late_day_is_written(five_days: Pipeline) -> None:
     )
     assert five_days.rows(f"SELECT transactions FROM {PROFILES} WHERE customer_id = 2") == [
         (3,)
-    ]
-
-
-@pytest.mark.long
-def test_of_bronze_only_what_arrived_is_read(five_days: Pipeline) -> None:
-    result = put(five_days, "late.csv", line(99, DAYS[2]), second=1)
-    (silver,) = (asset for asset in result.assets if asset.table == CLEAN)
-    read = silver.metadata["iceberg/inputs"]["delivered"]
-    assert (read["scanned_files"], read["scanned_total_files"]) == (1, 6)
-
-
-@pytest.mark.long
-def test_computed_by_hand_a_day_reads_the_bronze_files_of_that_day(five_days: Pipeline) -> None:
-    put(five_days, "late.csv", line(99, DAYS[2]), second=1)
-    (silver,) = five_days.materialize(CLEAN, partition=DAYS[2]).assets
-    read = silver.metadata["iceberg/inputs"]["delivered"]
-    assert (read["scanned_files"], read["scanned_total_files"]) == (2, 6)
-
-
-@pytest.mark.long
-def test_a_row_that_was_taken_by_hand_and_comes_again_counts_once(five_days: Pipeline) -> None:
-    five_days.write(
-        "late.csv", "\n".join([HEADER, line(99, DAYS[2]), line(98, DAYS[4])]), second=1
-    )
-    assert five_days.materialize(RAW.name).success
-    assert five_days.materialize(CLEAN, partition=DAYS[2]).success
-    put(five_days, "later.csv", line(97, DAYS[2]), second=2)
-    assert five_days.rows(f"SELECT count(1), count(DISTINCT transaction_id) FROM {CLEAN}") == [
-        (13, 13)
     ]
 
 
@@ -280,23 +246,6 @@ def test_what_is_owed_is_told_by_the_tables(five_days: Pipeline) -> None:
 
 
 @pytest.mark.long
-def test_a_day_computed_by_hand_is_the_same_and_leaves_what_is_owed(
-    five_days: Pipeline,
-) -> None:
-    five_days.write(
-        "late.csv", "\n".join([HEADER, line(99, DAYS[2]), line(98, DAYS[4])]), second=1
-    )
-    assert five_days.materialize(RAW.name).success
-    before = five_days.rows(f"SELECT * FROM {CLEAN} ORDER BY transaction_id")
-    assert five_days.materialize(CLEAN, SUMMARY, partition=DAYS[0]).success
-    assert five_days.rows(f"SELECT * FROM {CLEAN} ORDER BY transaction_id") == before
-    assert five_days.materialize(CLEAN, partition=DAYS[2]).success
-    assert days_of(five_days.ingest(), CLEAN) == [[DAYS[4]]]
-    assert len(clean(five_days)) == 12
-    assert five_days.ingest().runs == ()
-
-
-@pytest.mark.long
 def test_days_that_bronze_lost_by_a_rollback_are_emptied(five_days: Pipeline) -> None:
     before = five_days.snapshots()[RAW.name]
     put(five_days, "another.csv", line(99, "2026-03-20"), second=1)
@@ -309,30 +258,3 @@ def test_days_that_bronze_lost_by_a_rollback_are_emptied(five_days: Pipeline) ->
     assert five_days.rows(
         f"SELECT count(1) FROM {SUMMARY} WHERE transaction_date = DATE'2026-03-20'"
     ) == [(0,)]
-
-
-@pytest.mark.long
-def test_an_older_version_counts_again_once_the_newer_is_deleted(five_days: Pipeline) -> None:
-    put(
-        five_days,
-        "moved.csv",
-        line(10, DAYS[4], customer=1, created=f"{DAYS[4]}T23:00:00+08:00"),
-        second=1,
-    )
-    five_days.engine.sql(f"DELETE FROM {RAW.name} WHERE _source_file = 'moved.csv'")
-    assert five_days.ingest().success
-    assert clean(five_days)[10] == (DAYS[1], "10.00")
-
-
-@pytest.mark.long
-def test_a_row_without_a_day_counts_once_over_all_runs(
-    five_days: Pipeline, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(partition_groups, "MOST_PARTITIONS", 1)
-    undated = line(60, "soon", created=DAYS[0])
-    result = put(
-        five_days, "late.csv", line(100, DAYS[0]), line(101, DAYS[3]), undated, second=1
-    )
-    assert days_of(result, CLEAN) == [[DAYS[0]], [DAYS[3]]]
-    (said,) = [told for told in summarize(result) if "refused and quarantined" in told]
-    assert said.startswith(f"{CLEAN}: 1 of ")

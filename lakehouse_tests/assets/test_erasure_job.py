@@ -65,7 +65,6 @@ def ask(pipeline: Pipeline) -> dg.RunRequest | str:
 
 
 def carry_on(pipeline: Pipeline) -> None:
-    """Do what the sensor asks for."""
     asked = ask(pipeline)
     assert isinstance(asked, dg.RunRequest), asked
     job = definitions(lambda: pipeline.settings).resolve_job_def(JOB)
@@ -75,7 +74,6 @@ def carry_on(pipeline: Pipeline) -> None:
 
 
 def lose_a_write(pipeline: Pipeline, text: str) -> Path:
-    """Leave a file that no metadata names, as a write does whose commit was lost."""
     location = pipeline.engine.catalog.load(RAW).location().removeprefix("file://")
     lost = Path(location) / "data" / "lost.csv"
     lost.write_text(text)
@@ -83,7 +81,6 @@ def lose_a_write(pipeline: Pipeline, text: str) -> Path:
 
 
 def let_a_day_pass(pipeline: Pipeline, lost: Path) -> None:
-    """Let what waits for its age be old enough."""
     before = datetime.now(UTC) - timedelta(days=2)
     os.utime(lost, (before.timestamp(),) * 2)
     change_request(

@@ -1,18 +1,15 @@
 """The fruits pipeline: files in the inbox to one row for each fruit."""
 
 import shutil
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import dagster as dg
 import pytest
 
-from lakehouse.definitions import TABLES, definitions
-from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.definitions import definitions
 from lakehouse.ingestion.feed_runs import IngestResult
 from lakehouse.orchestration.backfill import backfill
 from lakehouse.orchestration.runs import materialize
-from lakehouse.tables.upkeep import Upkeep
 from lakehouse_tests.assets.conftest import Fruits
 from lakehouse_tests.conftest import settings_at
 from lakehouse_tests.savepoint import Savepoint
@@ -25,7 +22,6 @@ if TYPE_CHECKING:
 def ingested(
     spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Fruits, IngestResult, Savepoint]:
-    """The sample files, ingested."""
     folder = tmp_path_factory.mktemp("samples")
     fruits = Fruits(settings_at(folder / "home"), "fruits")
     fruits.put_samples()
@@ -65,32 +61,6 @@ def test_each_table_reports_the_rows_that_it_was_given(samples):
 
 
 @pytest.mark.scenario
-def test_files_are_archived_once_bronze_has_them(samples):
-    fruits, _ = samples
-
-    home = fruits.settings.home
-    assert not [file for file in (home / "inbox").rglob("*") if file.is_file()]
-    archived = [
-        file.name.split(".")[0] for file in (home / "archive").rglob("*") if file.is_file()
-    ]
-    assert sorted(archived) == ["fruit", "fruit_1", "fruit_2", "fruit_3"]
-
-
-@pytest.mark.long
-def test_each_table_is_written_by_the_upkeep_of_its_layer(fruits, monkeypatch):
-    of_layer = Upkeep(metadata_files=9)
-    names = ["bronze.raw_fruits", "silver.fruits", "silver.fruits_quarantine"]
-    for name in names:
-        monkeypatch.setitem(TABLES, name, replace(TABLES[name], upkeep=of_layer))
-    fruits.put_samples()
-    assert fruits.ingest().success
-
-    for name in names:
-        properties = fruits.engine.catalog.load(name).properties
-        assert properties["write.metadata.previous-versions-max"] == "9", name
-
-
-@pytest.mark.scenario
 def test_nothing_is_owed_after_an_ingest(samples):
     fruits, _ = samples
     before = fruits.snapshots()
@@ -114,112 +84,6 @@ def test_the_same_content_put_back_changes_no_row_and_commits_nothing(samples):
     }
     assert [asset.metadata["nr_rows"] for asset in result.assets] == [0, 0]
     assert fruits.snapshots() == before
-
-
-@pytest.mark.long
-def test_a_later_ingest_wins_whatever_the_age_of_its_file(fruits):
-    fruits.put("new.csv", "1,Apple,false", second=9)
-    fruits.ingest()
-    fruits.put("old.csv", "2,Apple,true", second=1)
-    fruits.ingest()
-
-    assert fruits.silver() == {"Apple": (2, True)}
-
-
-@pytest.mark.long
-def test_many_files_at_once_come_to_the_same_as_one_by_one_with_one_commit_each(
-    fruits, tmp_path
-):
-    deliveries = [
-        ("a.csv", ("1,Apple,false", "2,Kiwi,false")),
-        ("b.csv", ("3,Apple,true", "x,Kiwi,true")),
-        ("c.csv", ("4,Pear,false", "y,Pear,true", "5,Kiwi,maybe")),
-    ]
-    for second, (name, rows) in enumerate(deliveries):
-        fruits.put(name, *rows, second=second)
-    result = fruits.ingest()
-    at_once, refused = fruits.silver(), _quarantined(fruits)
-    one_by_one = Fruits(replace(fruits.settings, home=tmp_path / "other"), "fruits")
-    for second, (name, rows) in enumerate(deliveries):
-        one_by_one.put(name, *rows, second=second)
-        one_by_one.ingest()
-
-    assert (
-        at_once
-        == one_by_one.silver()
-        == {
-            "Apple": (3, True),
-            "Kiwi": (2, False),
-            "Pear": (4, False),
-        }
-    )
-    assert refused == _quarantined(one_by_one)
-    assert result.quarantined == {"silver.fruits": 3}
-    assert [asset.metadata["iceberg/operation"] for asset in result.assets] == [
-        "append",
-        "append",
-    ]
-    assert fruits.rows(
-        "SELECT count(*) FROM silver.fruits.snapshots WHERE summary['added-records'] > 0"
-    ) == [(1,)]
-
-
-@pytest.mark.long
-def test_a_full_read_gives_what_incremental_reads_gave(fruits):
-    fruits.put("a.csv", "1,Apple,false", "2,Kiwi,true", "9,Banana,false")
-    fruits.ingest()
-    fruits.put("b.csv", "3,Apple,true", "x,Kiwi,true", second=1)
-    fruits.ingest()
-    before, snapshot_id = _all(fruits), fruits.snapshots()["silver.fruits"]
-    # A row that silver leaves out anyway: what was appended since can no longer be told from
-    # what was taken away.
-    fruits.rows("DELETE FROM bronze.raw_fruits WHERE fruit = 'Banana'")
-    (asset,) = fruits.ingest().assets
-
-    assert asset.metadata["iceberg/inputs"]["raw_fruits"]["note"].startswith(
-        "read in full: snapshot "
-    )
-    assert (asset.status, asset.metadata["nr_rows"]) == ("unchanged", 4)
-    assert _all(fruits) == before
-    assert fruits.snapshots()["silver.fruits"] == snapshot_id
-    assert fruits.ingest().runs == ()
-
-
-@pytest.mark.long
-def test_a_row_whose_id_is_no_number_is_quarantined_and_the_rest_goes_on(fruits):
-    fruits.put("a.csv", "1,Apple,false", "two,Kiwi,true", ",Plum,false")
-    result = fruits.ingest()
-
-    assert result.success
-    assert result.quarantined == {"silver.fruits": 1}
-    assert fruits.silver() == {"Apple": (1, False), "Plum": (None, False)}
-    assert _quarantined(fruits) == [("two", "Kiwi", "true", ["castable_id"], "a.csv")]
-
-
-@pytest.mark.long
-def test_a_file_that_is_not_what_the_feed_declares_is_rejected_and_the_others_go_on(fruits):
-    fruits.put("bad.csv", "1,Apple", header="id,name")
-    fruits.put("good.csv", "2,Kiwi,false")
-    result = fruits.ingest()
-
-    assert result.runs[0].success
-    assert not result.success
-    assert [(file.file, "expected" in file.reason) for file in result.rejected] == [
-        ("bad.csv", True)
-    ]
-    assert (fruits.settings.home / result.rejected[0].kept_as).read_text(
-        encoding="utf-8"
-    ) == "id,name\n1,Apple"
-    assert fruits.silver() == {"Kiwi": (2, False)}
-
-
-def test_only_rejected_files_leave_the_tables_alone(fruits):
-    fruits.put("bad.csv", header="id,name")
-    result = fruits.ingest()
-
-    assert result.runs[0].success
-    assert [file.file for file in result.rejected] == ["bad.csv"]
-    assert fruits.rows("SELECT count(*) FROM silver.fruits") == [(0,)]
 
 
 @pytest.mark.scenario
@@ -252,26 +116,6 @@ def test_a_delivery_that_breaks_a_blocking_rule_is_refused(fruits):
 
 
 @pytest.mark.long
-def test_what_was_refused_is_still_owed(fruits):
-    fruits.put("bad.csv", "3,BANANA,false")
-    fruits.ingest()
-    result = fruits.ingest()
-
-    assert [asset.table for asset in result.assets] == ["silver.fruits"]
-    assert not result.success
-
-
-@pytest.mark.long
-def test_a_refusal_ends_when_the_rows_are_corrected_at_their_source(fruits):
-    fruits.put("bad.csv", "2,Kiwi,false", "3,BANANA,false")
-    fruits.ingest()
-    fruits.rows("DELETE FROM bronze.raw_fruits WHERE fruit = 'BANANA'")
-
-    assert fruits.ingest().success
-    assert fruits.silver() == {"Kiwi": (2, False)}
-
-
-@pytest.mark.long
 def test_silver_catches_up_with_no_new_file_and_no_memory_of_events(fruits):
     """Bronze published, then the process killed, then Dagster's storage deleted."""
     fruits.put("a.csv", "1,Apple,false")
@@ -283,32 +127,6 @@ def test_silver_catches_up_with_no_new_file_and_no_memory_of_events(fruits):
 
     assert [asset.table for asset in result.assets] == ["silver.fruits"]
     assert fruits.silver().keys() == {"Apple", "Kiwi"}
-
-
-def test_the_tables_are_read_without_a_jvm(fruits):
-    fruits.put("a.csv", "1,Apple,false")
-    fruits.ingest()
-
-    found = (
-        Catalog.of(fruits.settings)
-        .load("silver.fruits")
-        .scan()
-        .to_arrow()
-        .select(["id", "fruit", "berry"])
-    )
-    assert found.to_pylist() == [{"id": 1, "fruit": "Apple", "berry": False}]
-
-
-def _all(fruits):
-    return fruits.rows("SELECT * FROM silver.fruits ORDER BY fruit")
-
-
-def _quarantined(fruits):
-    return sorted(
-        fruits.rows(
-            "SELECT id, fruit, berry, _reasons, _source_file FROM silver.fruits_quarantine"
-        )
-    )
 
 
 def _land_bronze_alone(fruits):

@@ -19,7 +19,6 @@ pytestmark = pytest.mark.spark
 def fruit(
     number: str, name: str | None, berry: str = "false", file: str = "a.csv"
 ) -> dict[str, Any]:
-    """A delivered row of the feed fruits."""
     return {"id": number, "fruit": name, "berry": berry, "_source_file": file}
 
 
@@ -152,30 +151,9 @@ def test_a_version_of_another_day_displaces_the_row_that_stands(try_table: TryTa
     assert days_with(older, "2026-03-02") == []
 
 
-def test_a_version_of_the_far_future_does_not_win(try_table: TryTable) -> None:
-    tried = try_table(
-        bnpl_transactions_clean,
-        [
-            delivered(10, "2026-03-02"),
-            delivered(10, "2026-03-02", amount="99.00", created_at="9999-01-01T00:00:00+08:00"),
-            delivered(11, "2026-03-02", amount="\u0661\u0662.50"),
-        ],
-    )
-
-    assert [(row["transaction_id"], row["amount"]) for row in tried.rows] == [
-        (10, Decimal("10.00"))
-    ]
-    reasons = {refused.row["transaction_id"]: refused.reasons for refused in tried.refused}
-    assert reasons == {
-        "10": ("not_after_created_at__ingested_at",),
-        "11": ("castable_amount",),
-    }
-
-
 def clean(
     customer: int, day: str, status: str = "APPROVED", amount: str = "10.00"
 ) -> dict[str, Any]:
-    """A transaction as silver has it."""
     return {
         "customer_id": customer,
         "transaction_date": day,
@@ -216,17 +194,7 @@ def test_a_customer_without_transactions_is_removed(try_table: TryTable) -> None
     (row,) = tried.rows
     assert (row["customer_id"], row["transactions"]) == (1, 2)
     assert row["total_amount"] == {"MYR": Decimal("20.00")}
+    assert row["average_amount"] == {"MYR": Decimal("10.0000")}
+    assert (row["preferred_payment_method"], row["approval_rate"]) == ("CARD", 1.0)
     assert row["last_transaction_date"] == date(2026, 3, 4)
     assert tried.removed == [{"customer_id": 2}]
-
-
-def test_of_the_changed_customers_alone_a_profile_is_computed(try_table: TryTable) -> None:
-    tried = try_table(
-        customer_profiles,
-        {
-            "customers": [{"customer_id": 2}],
-            "transactions": [clean(1, "2026-03-01"), clean(2, "2026-03-01")],
-        },
-    )
-
-    assert [row["customer_id"] for row in tried.rows] == [2]

@@ -102,8 +102,3 @@ def test_read_a_table_with_deleted_rows(embedded_engine, monkeypatch, version):
     assert table.current_snapshot().summary["total-position-deletes"] == "1"
     for read in (by_pyiceberg, by_duckdb, by_polars):
         assert sorted(read(table, ["id", "fruit"])) == [(1, "Apple"), (3, "Cherry")]
-
-
-@pytest.mark.long
-def test_see_the_empty_quarantine(catalog):
-    assert catalog.load_table("silver.fruits_quarantine").scan().to_arrow().num_rows == 0

@@ -71,7 +71,6 @@ def _shown(request: dg.RunRequest) -> Shown:
 
 
 def run(pipeline: Pipeline, asked: Shown) -> bool:
-    """Do what was asked for."""
     request = asked.request
     selection = dg.AssetSelection.assets(*request.asset_selection) | dg.AssetSelection.checks(
         *request.asset_check_keys
@@ -90,14 +89,14 @@ def test_a_refused_table_is_held_back_until_its_input_changes(fruits, ask: Ask) 
     refused = fruits.ingest()
     assert not refused.success
 
-    said = ask(fruits)
+    message = ask(fruits)
     assert (
-        said
+        message
         == f"silver.fruits is blocked since run {refused.runs[-1].run_id[:8]} refused it. It"
         " is tried again once its input or its declaration changes, or by `lakehouse retry"
         " TABLE`."
     )
-    assert ask(fruits) == said
+    assert ask(fruits) == message
 
     fruits.put("c.csv", "3,Cherry,false", second=2)
     (both,) = ask(fruits)

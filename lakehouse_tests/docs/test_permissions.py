@@ -34,10 +34,8 @@ ELSEWHERE = {
     "cancel_job_run",
     "describe_cluster",
     "get_job_run",
-    "get_job_runs",
-    "list_clusters",
-    "list_steps",
     "publish",
+    "run_job_flow",
     "start_job_run",
     "terminate_job_flows",
 }

@@ -12,14 +12,13 @@ import pytest
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_result import Outcome, Refused
-from lakehouse.iceberg.read.sample_rows import first_rows
 from lakehouse.iceberg.rules.aggregate_rules import mean
 from lakehouse.iceberg.rules.rows import castable, excluded
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.masking import mask
 from lakehouse.tables.table import Column, IcebergTable, Merge, OverwritePartitions
 from lakehouse_tests.examples import glue_in_test_all
-from lakehouse_tests.iceberg.declarations import rows_of, snapshot_id
+from lakehouse_tests.iceberg.declarations import rows_of
 
 CUSTOMERS = IcebergTable(
     name="silver.customers",
@@ -136,27 +135,6 @@ def test_a_sample_has_what_several_persons_share(embedded_engine: Engine) -> Non
         rows_of(embedded_engine, f"{_KEYS}, age string, status string", rows),
     )
     assert {row["status"] for row in sample(done, "castable_age")} == {"CANCELED"}
-
-
-@pytest.mark.spark
-def test_the_first_rows_of_a_snapshot_are_redacted(embedded_engine: Engine) -> None:
-    rows = [(_ID + person, EMAIL, 30, "NEW" if person else EMAIL) for person in range(6)]
-    write(
-        embedded_engine,
-        CUSTOMERS,
-        rows_of(embedded_engine, f"{_KEYS}, age int, status string", rows),
-    )
-    found = first_rows(
-        embedded_engine, CUSTOMERS, snapshot_id(embedded_engine, CUSTOMERS.name), 5
-    )
-    assert len(found) == 5 and "NEW" in {row["status"] for row in found} <= {
-        "NEW",
-        "20 characters: letters, @, dot",
-    }
-    assert all(
-        row["customer_id"].startswith("masked:") and row["email"].startswith("masked:")
-        for row in found
-    )
 
 
 def sample(done: Outcome, rule: str) -> Sequence[Mapping[str, Any]]:

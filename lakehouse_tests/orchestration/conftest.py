@@ -58,8 +58,6 @@ PEOPLE = IcebergTable(
 
 @dataclass
 class Project:
-    """A pipeline of three assets, and what is delivered to it next."""
-
     engine: Engine
     instance: dg.DagsterInstance
     delivered: list[tuple[str | None, str | None, str | None]] = field(default_factory=list)
@@ -68,8 +66,6 @@ class Project:
 
     @property
     def definitions(self) -> dg.Definitions:
-        """`bronze.raw_people`, `silver.people`, and a plain asset downstream of it."""
-
         @iceberg_asset(RAW)
         def raw_people():
             stamped = [
@@ -100,24 +96,19 @@ class Project:
 
     @property
     def resources(self) -> dict[str, Any]:
-        """What the assets run on."""
         return {"io_manager": IcebergIOManager(engine=self.engine, declared={})}
 
     def deliver(self, file: str, *rows: tuple[str | None, str | None, str | None]) -> RunResult:
-        """Run the pipeline on one more delivery."""
         self.file, self.delivered = file, list(rows)
         return self.run(dg.AssetSelection.all())
 
     def run(self, selection: dg.AssetSelection, **how: Any) -> RunResult:
-        """Run some of it."""
         return materialize(self.definitions, self.instance, selection, **how)
 
     def snapshot_id(self, table: str) -> int:
-        """The snapshot that readers see."""
         return read_history(self.engine, table).main.snapshot_id
 
     def latest(self, key: Sequence[str]) -> dg.AssetMaterialization:
-        """The newest materialization that Dagster has recorded."""
         return self.instance.get_latest_materialization_event(
             dg.AssetKey(key)
         ).asset_materialization
@@ -125,21 +116,17 @@ class Project:
 
 @pytest.fixture
 def instance(settings) -> Iterator[dg.DagsterInstance]:
-    """Dagster's instance in the test's home."""
     with open_instance(settings) as opened:
         yield opened
 
 
 @pytest.fixture
 def project(embedded_engine: Engine, instance: dg.DagsterInstance) -> Project:
-    """The pipeline, with nothing delivered yet."""
     return Project(embedded_engine, instance)
 
 
 @pytest.fixture
 def build(embedded_engine: Engine, instance: dg.DagsterInstance) -> Callable[..., RunResult]:
-    """Run assets of the test's own, with the IO manager."""
-
     def run(
         *assets: dg.AssetsDefinition,
         declared: Mapping[str, IcebergTable] = {},

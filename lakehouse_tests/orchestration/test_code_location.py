@@ -16,10 +16,8 @@ from dagster._daemon.auto_run_reexecution.auto_run_reexecution import (
     filter_runs_to_should_retry,
 )
 
-from lakehouse.orchestration.asset_keys import FEED_TAG
 from lakehouse.orchestration.instance import open_instance
-from lakehouse.orchestration.runs import materialize, run_job
-from lakehouse.orchestration.runs_for_stale_tables import INCREMENTAL
+from lakehouse.orchestration.runs import materialize
 from lakehouse.settings import SAMPLES, Settings
 from lakehouse_tests.dagster_homes import query
 
@@ -59,12 +57,7 @@ def broken() -> None:
     raise ValueError("It is broken.")
 
 
-@dg.job
-def tidy() -> None:
-    pass
-
-
-defs = dg.Definitions([quick, broken], asset_checks=[alone], jobs=[tidy])
+defs = dg.Definitions([quick, broken], asset_checks=[alone])
 
 
 @pytest.fixture
@@ -75,7 +68,6 @@ def instance(settings: Settings) -> Iterator[dg.DagsterInstance]:
 
 @pytest.fixture
 def ui(instance: dg.DagsterInstance) -> Iterator[Any]:
-    """What the webserver answers by, with the definitions of this module loaded."""
     target = LoadableTargetOrigin(python_file=__file__, attribute="defs")
     origin = InProcessCodeLocationOrigin(target, location_name=SAMPLES)
     load = InProcessWorkspaceLoadTarget([origin])
@@ -84,7 +76,6 @@ def ui(instance: dg.DagsterInstance) -> Iterator[Any]:
 
 
 def shown(ui: Any) -> list[Mapping[str, Any]]:
-    """The runs that the UI shows with the code location, the newest first."""
     label = {"label": f"__repository__@{SAMPLES}"}
     answer = query(ui, RUNS_OF_CODE_LOCATION, label)
     runs: list[Mapping[str, Any]] = answer.data["runsOrError"]["results"]
@@ -112,20 +103,6 @@ def test_a_run_of_checks_alone_says_which(instance, ui) -> None:
     assert run["assetCheckSelection"] == [
         {"name": "alone", "assetKey": {"path": ["gold", "quick"]}}
     ]
-
-
-def test_a_run_of_a_job_belongs_to_the_code_location(instance, ui) -> None:
-    run_job(defs, instance, "tidy", {})
-    (run,) = shown(ui)
-    assert run["repositoryOrigin"]["repositoryLocationName"] == SAMPLES
-
-
-def test_the_ui_shows_the_tags_that_say_something_to_people(instance, ui) -> None:
-    selection = dg.AssetSelection.assets(["gold", "quick"])
-    materialize(defs, instance, selection, tags={FEED_TAG: "fruits", **INCREMENTAL})
-    (run,) = shown(ui)
-    keys = {tag["key"] for tag in run["tags"]}
-    assert keys == {FEED_TAG, "dagster/code_location", "user"}
 
 
 def test_the_ui_can_execute_it_again(instance, ui) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
-from dagster._core.test_utils import create_run_for_test
 
 import lakehouse
 from lakehouse.orchestration.dagster_internals import (
@@ -22,7 +21,6 @@ from lakehouse.orchestration.dagster_internals import (
     check_summaries,
     checks_of_assets,
     events_of_run,
-    fail_run,
     free_slots,
     graph_of_repository,
     is_of_one_host,
@@ -30,7 +28,6 @@ from lakehouse.orchestration.dagster_internals import (
     new_events_of_run,
     selected_assets,
     selected_checks,
-    show_with_run,
 )
 
 pytestmark = pytest.mark.unit
@@ -126,20 +123,6 @@ def test_a_run_is_selected_and_what_it_did_is_read(tmp_path: Path) -> None:
         run = instance.get_run_by_id(run_id)
         assert run is not None
         assert run.tags["seen"] == "by somebody"
-        show_with_run(instance, run, "It was looked at.")
-        shown = events_of_run(instance, run_id, dg.DagsterEventType.ENGINE_EVENT)
-        assert "It was looked at." in [entry.message for entry in shown]
-
-
-def test_a_run_is_reported_as_failed(tmp_path: Path) -> None:
-    with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
-        run = create_run_for_test(instance, status=dg.DagsterRunStatus.STARTED)
-        fail_run(instance, run, "Its process is gone.")
-        failed = instance.get_run_by_id(run.run_id)
-        assert failed is not None
-        assert failed.is_failure
-        (entry,) = events_of_run(instance, run.run_id, dg.DagsterEventType.RUN_FAILURE)
-        assert entry.get_dagster_event().message == "Its process is gone."
 
 
 def test_the_manager_that_keeps_no_logs_is_there() -> None:

@@ -1,7 +1,5 @@
 """A declared table as a Dagster asset: published, refused, unchanged, and its checks alone."""
 
-import signal
-
 import dagster as dg
 import pytest
 
@@ -10,7 +8,6 @@ from lakehouse.iceberg.metadata.write_result import Refused
 from lakehouse.iceberg.read.input_validation import check_overwrite_inputs, check_versions
 from lakehouse.iceberg.read.inputs import as_of, existing_rows, incremental, latest, versions_of
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
-from lakehouse.orchestration.io_manager import IcebergIOManager
 from lakehouse.orchestration.run_failures.refused_write_text import refusal
 from lakehouse.tables.table import (
     Append,
@@ -48,13 +45,6 @@ def test_a_published_write_is_a_materialization_with_its_numbers(project):
         found.metadata["dagster/uri"] == project.engine.catalog.load("silver.people").location()
     )
     assert project.downstream_runs == 1
-
-
-def test_the_snapshot_is_the_data_version(project):
-    project.deliver("first", ANN)
-
-    version = project.latest(["silver", "people"]).tags["dagster/data_version"]
-    assert version == str(project.snapshot_id("silver.people"))
 
 
 @pytest.mark.long
@@ -182,37 +172,6 @@ def test_a_check_that_failed_passes_once_no_row_of_the_table_breaks_it(project):
 
 
 @pytest.mark.long
-def test_how_much_was_refused_is_told_anew_by_each_write(project):
-    project.deliver("first", ANN)
-    project.deliver("second", *[("no number", f"name {at}", None) for at in range(100)], BOB)
-    (newest, *_) = _evaluations(project, "refused_share")
-    assert not newest.passed
-    assert newest.metadata["evaluated"].value == "main"
-
-    project.deliver("third", ("4", "Cid", "cid@example.org"))
-    (newest, *_) = _evaluations(project, "refused_share")
-    assert newest.passed
-
-
-@pytest.mark.long
-def test_what_is_published_is_recorded_where_the_look_at_all_rows_is_interrupted(
-    project, monkeypatch
-):
-    project.deliver("first", ANN, ("3", None, "somebody@example.org"))
-    monkeypatch.setattr(
-        IcebergIOManager, "evaluate", lambda *_: signal.raise_signal(signal.SIGINT)
-    )
-    with pytest.raises(KeyboardInterrupt):
-        project.deliver("second", BOB)
-
-    recorded = project.latest(["silver", "people"]).tags["dagster/data_version"]
-    assert recorded == str(project.snapshot_id("silver.people"))
-    assert len(_evaluations(project, "not_null_name")) == 1
-    assert len(_evaluations(project, "unique_name")) == 2
-    assert project.downstream_runs == 1
-
-
-@pytest.mark.long
 def test_checks_alone_are_evaluated_on_main_and_write_nothing(project):
     project.deliver("first", ANN, BOB)
     before, materialized = (
@@ -231,13 +190,6 @@ def test_checks_alone_are_evaluated_on_main_and_write_nothing(project):
     assert {check.metadata["snapshot_id"] for check in result.checks} == {str(before)}
     assert project.snapshot_id("silver.people") == before
     assert project.latest(["silver", "people"]) == materialized
-
-
-def test_one_check_can_be_run_alone(project):
-    project.deliver("first", ANN)
-    result = project.run(dg.AssetSelection.checks(dg.AssetCheckKey(SILVER, "unique_name")))
-
-    assert [check.name for check in result.checks] == ["unique_name"]
 
 
 def test_an_error_of_the_machine_is_no_bad_data(build, embedded_engine):
@@ -321,12 +273,6 @@ def test_a_table_is_not_overwritten_by_what_came_alone(mode, inputs, message):
         check_overwrite_inputs(table, inputs)
 
 
-def test_a_table_is_overwritten_by_its_own_rows_and_what_came():
-    table = IcebergTable("gold.t", "t", [Column("d", "date")], write=Overwrite())
-    own = existing_rows("gold.t", by="d")
-    check_overwrite_inputs(table, {"own": own, "came": incremental("b.t")})
-
-
 BY_DAY = OverwritePartitions(by="d")
 VERSIONS = Versions(of="k", newest="d")
 
@@ -382,18 +328,7 @@ def test_an_append_from_another_table_needs_what_makes_a_row_happen_once(given):
             return raw
 
 
-def test_an_append_from_no_table_may_add_the_rows_of_each_run():
-    table = IcebergTable("gold.t", "t", [Column("v", "int")], write=Append(once_by=()))
-
-    @iceberg_asset(table)
-    def t():
-        raise NotImplementedError
-
-    assert t.keys == {dg.AssetKey(["gold", "t"])}
-
-
 def _evaluations(project, check):
-    """The evaluations of a check that Dagster has recorded, newest first."""
     records = project.instance.event_log_storage.get_asset_check_execution_history(
         dg.AssetCheckKey(SILVER, check), limit=10
     )

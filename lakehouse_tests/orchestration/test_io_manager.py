@@ -40,17 +40,14 @@ WHOLE = IcebergTable(
 
 
 def rows(engine, query):
-    """The rows of a query."""
     return [tuple(row) for row in engine.sql(query).collect()]
 
 
 def table(engine, name="silver.numbers"):
-    """A table's name in SQL."""
     return engine.catalog.sql_name(name)
 
 
 def plain(compute, **how):
-    """A plain asset that the IO manager writes."""
     how = {"key": KEY, "io_manager_key": "io_manager"} | how
     return dg.asset(**how)(compute)
 
@@ -84,17 +81,6 @@ def test_a_pandas_frame_becomes_a_table_of_its_columns(build, embedded_engine):
         embedded_engine, f"SELECT id, name, at FROM {table(embedded_engine)} ORDER BY id"
     )
     assert found == [(1, "one", datetime(2024, 1, 1)), (2, None, None)]
-
-
-def test_an_undeclared_table_is_replaced_by_each_run(build, embedded_engine):
-    for number in (1, 2):
-
-        def numbers(number=number):
-            return embedded_engine.sql(f"SELECT {number} AS id")
-
-        build(plain(lambda: numbers()))
-
-    assert rows(embedded_engine, f"SELECT id FROM {table(embedded_engine)}") == [(2,)]
 
 
 def test_a_plain_asset_has_the_standard_metadata_and_its_snapshot_as_version(
@@ -134,38 +120,6 @@ def test_a_table_is_read_back_as_spark_or_pandas_as_the_parameter_says(build, em
     assert seen["pandas"].to_dict("records") == [{"id": 1, "name": "one"}]
 
 
-def test_a_loaded_frame_stays_at_its_snapshot_whatever_is_written_meanwhile(
-    build, embedded_engine
-):
-    seen = []
-
-    @dg.asset(ins={"numbers": dg.AssetIn(KEY)})
-    def reader(numbers: DataFrame) -> None:
-        embedded_engine.sql(f"INSERT INTO {table(embedded_engine)} VALUES (2)")
-        seen.append(numbers.count())
-
-    build(plain(lambda: embedded_engine.sql("SELECT 1 AS id")), reader)
-
-    assert seen == [1]
-
-
-def test_what_was_read_is_recorded(build, embedded_engine, instance):
-    @dg.asset(ins={"numbers": dg.AssetIn(KEY)})
-    def reader(numbers: DataFrame) -> None:
-        pass
-
-    result = build(plain(lambda: embedded_engine.sql("SELECT 1 AS id")), reader)
-
-    (event,) = instance.all_logs(result.run_id, of_type=dg.DagsterEventType.LOADED_INPUT)
-    shown = {
-        name: value.value
-        for name, value in event.dagster_event.event_specific_data.metadata.items()
-    }
-    assert (
-        shown["snapshot_id"] == result.asset("silver.numbers").metadata["iceberg/snapshot_id"]
-    )
-
-
 def test_a_declared_table_is_written_as_declared(build, embedded_engine):
     declared = {BY_DAY.name: BY_DAY}
 
@@ -199,52 +153,16 @@ def test_a_declared_table_is_audited(build, embedded_engine):
     assert rows(embedded_engine, f"SELECT * FROM {table(embedded_engine)}") == []
 
 
-def test_an_undeclared_partitioned_asset_overwrites_the_partitions_of_its_run(
-    build, embedded_engine
-):
-    def numbers(context):
-        low, _ = context.partition_time_window
-        return embedded_engine.sql(
-            f"SELECT TIMESTAMP '{low.isoformat()}' AS at, {low.day} AS v"
-        )
-
-    zone = dg.DailyPartitionsDefinition(
-        "2024-01-01", timezone="Asia/Kuala_Lumpur", end_date="2024-01-04"
-    )
-    asset = plain(numbers, partitions_def=zone, metadata={"partition_expr": "at"})
-    for day in ("2024-01-01", "2024-01-02", "2024-01-01"):
-        result = build(asset, partition=day)
-
-    assert result.success, result.messages
-    found = rows(embedded_engine, f"SELECT at, v FROM {table(embedded_engine)} ORDER BY at")
-    assert found == [(datetime(2023, 12, 31, 16), 1), (datetime(2024, 1, 1, 16), 2)]
-
-
-def test_a_partitioned_asset_says_in_which_column_its_partitions_are(build, embedded_engine):
+def test_a_partitioned_asset_needs_a_declared_table(build, embedded_engine):
     result = build(
         plain(lambda: embedded_engine.sql("SELECT 1 AS v"), partitions_def=DAYS),
         partition="2024-01-01",
     )
 
-    assert 'Give the asset metadata={"partition_expr": "<column>"}' in result.messages[0]
+    assert "no declared table is overwritten by its partitions" in result.messages[0]
 
 
-def test_a_range_of_partitions_is_one_run(build, embedded_engine):
-    def numbers(context):
-        days = ", ".join(f"DATE '{key}'" for key in context.partition_keys)
-        return embedded_engine.sql(f"SELECT explode(array({days})) AS day, 1L AS v")
-
-    asset = plain(numbers, partitions_def=DAYS)
-    result = build(
-        asset, declared={BY_DAY.name: BY_DAY}, partition=("2024-01-01", "2024-01-03")
-    )
-
-    assert result.success, result.messages
-    assert len(rows(embedded_engine, f"SELECT * FROM {table(embedded_engine)}")) == 3
-
-
-@pytest.mark.parametrize("declared", [{BY_DAY.name: BY_DAY}, {}])
-def test_only_the_partitions_of_the_run_are_loaded(build, embedded_engine, declared):
+def test_only_the_partitions_of_the_run_are_loaded(build, embedded_engine):
     seen = {}
 
     def numbers(context):
@@ -254,35 +172,12 @@ def test_only_the_partitions_of_the_run_are_loaded(build, embedded_engine, decla
     def reader(context, numbers: DataFrame) -> None:
         seen[context.partition_key] = [row.day for row in numbers.collect()]
 
-    asset = plain(numbers, partitions_def=DAYS, metadata={"partition_expr": "day"})
+    asset = plain(numbers, partitions_def=DAYS)
     for day in ("2024-01-01", "2024-01-02"):
-        result = build(asset, reader, declared=declared, partition=day)
+        result = build(asset, reader, declared={BY_DAY.name: BY_DAY}, partition=day)
 
     assert result.success, result.messages
     assert seen == {"2024-01-01": [date(2024, 1, 1)], "2024-01-02": [date(2024, 1, 2)]}
-
-
-def test_an_unpartitioned_asset_loads_all_partitions(build, embedded_engine):
-    seen = []
-
-    def numbers(context):
-        return embedded_engine.sql(f"SELECT DATE '{context.partition_key}' AS day, 1L AS v")
-
-    @dg.asset(ins={"numbers": dg.AssetIn(KEY)})
-    def reader(numbers: DataFrame) -> None:
-        seen.append(numbers.count())
-
-    asset = plain(numbers, partitions_def=DAYS)
-    for day in ("2024-01-01", "2024-01-02"):
-        build(asset, declared={BY_DAY.name: BY_DAY}, partition=day)
-    build(
-        asset,
-        reader,
-        declared={BY_DAY.name: BY_DAY},
-        selection=dg.AssetSelection.assets("reader"),
-    )
-
-    assert seen == [2]
 
 
 def test_what_is_no_frame_is_refused(build):

@@ -55,8 +55,6 @@ TABLES = {table.name: table for table in (RAW, ORDERS, MERGED, LOGGED)}
 
 @dataclass
 class Shop:
-    """Orders by day and merged; `shown` is the code that computes them."""
-
     engine: Engine
     settings: Settings
     shown: str = "k"
@@ -109,7 +107,6 @@ class Shop:
         return code_of(catalog, table, history, node.code_version, node.partitions_def)
 
     def backfill(self, table: IcebergTable) -> int:
-        """How many runs there were."""
         runs = backfill_older(self.define, self.settings, self.engine, table)
         assert all(run.success for run in runs)
         return len(runs)
@@ -166,13 +163,6 @@ def test_a_merged_table_holds_rows_of_older_code_until_all_of_it_is_computed(
     assert (shop.code(MERGED).is_older, shop.backfill(MERGED)) == (True, 1)
     assert read_history(shop.engine, MERGED.name).main == main
     assert (shop.code(MERGED), shop.backfill(MERGED)) == (TableCode(), 0)
-
-
-def test_the_code_of_a_table_that_another_tool_wrote_is_unknown(shop: Shop) -> None:
-    shop.deliver(("a", on(1)))
-    write(shop.engine, MERGED, rows_of(shop.engine, "k string, shown string", [("a", "a")]))
-    assert shop.code(MERGED) == TableCode(is_unknown=True)
-    assert shop.backfill(MERGED) == 0
 
 
 def test_what_is_appended_stays_as_it_was_computed(shop: Shop) -> None:

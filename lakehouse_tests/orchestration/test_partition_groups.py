@@ -7,7 +7,6 @@ import pytest
 
 from lakehouse.orchestration import partition_groups
 from lakehouse.orchestration.partition_groups import (
-    MOST_PARTITIONS,
     MOST_ROWS,
     grouped,
     stretches,
@@ -35,19 +34,6 @@ def test_what_other_tables_owe_is_a_run_of_its_own() -> None:
 def test_without_gaps_neighbours_that_the_same_tables_owe_are_one_run() -> None:
     owing = {"a": BOTH, "b": BOTH, "c": GOLD, "e": GOLD, "f": GOLD}
     assert groups(owing, leaves_gaps=False) == ["ab", "c", "ef"]
-
-
-def test_295_days_with_gaps_are_one_run() -> None:
-    days = [f"{number:03}" for number in range(572)]
-    chosen = random.Random(1).sample(days, 295)
-    (group,) = grouped(dict.fromkeys(chosen, BOTH), days)
-    assert group == tuple(sorted(chosen))
-
-
-def test_a_run_has_a_year_of_days_at_most() -> None:
-    days = [f"{number:04}" for number in range(2 * MOST_PARTITIONS + 1)]
-    found = list(grouped(dict.fromkeys(days, GOLD), days))
-    assert [len(group) for group in found] == [MOST_PARTITIONS, MOST_PARTITIONS, 1]
 
 
 def test_many_rows_divide_runs_and_one_large_partition_is_one() -> None:

@@ -44,7 +44,6 @@ def days(embedded_engine):
 
 
 def stored(engine):
-    """The rows that readers see."""
     found = engine.sql(
         f"SELECT day, v FROM {engine.catalog.sql_name('silver.days')} ORDER BY day"
     )

@@ -20,23 +20,14 @@ FIRST, LAST = KEYS[0], KEYS[-1]
 
 
 def tags_of(run: PendingRun) -> dict[str, str]:
-    """The tags that a run gets, with those that Dagster knows partitions by."""
     assert run.partitions is not None
     return {**range_tags(*run.partitions), **run.tags}
 
 
 def run_of(*computed: str) -> PendingRun:
-    """A run of some partitions of two tables, of which one has partitions."""
     return PendingRun.of_partitions(
         ["silver.a", "gold.all"], computed, KEYS, partitioned=["silver.a"]
     )
-
-
-def test_without_a_gap_it_is_one_stretch() -> None:
-    run = run_of(*KEYS[3:9])
-    assert run.bounds == run.partitions == (KEYS[3], KEYS[8])
-    assert computed_of(tags_of(run), KEYS) == KEYS[3:9]
-    assert run.sizes == {"silver.a": 6}
 
 
 def test_of_assets_that_leave_none_out_dagster_notes_what_is_computed() -> None:
@@ -44,10 +35,6 @@ def test_of_assets_that_leave_none_out_dagster_notes_what_is_computed() -> None:
         ["gold.plain"], KEYS[3:9], KEYS, partitioned=["gold.plain"], leaves_gaps=False
     )
     assert (run.partitions, run.tags) == ((KEYS[3], KEYS[8]), {})
-
-
-def test_one_partition_is_noted_by_dagster() -> None:
-    assert (run_of(KEYS[3]).partitions, run_of(KEYS[3]).tags) == ((KEYS[3], KEYS[3]), {})
 
 
 def test_a_gap_is_left_out_and_noted_by_the_asset() -> None:

@@ -9,7 +9,6 @@ from datetime import date
 import dagster as dg
 import pytest
 
-from lakehouse.errors import UsageError
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.read.inputs import incremental, latest, versions_of
@@ -139,7 +138,6 @@ class Shop:
         return [row[0] for row in content(self.engine, f"{table.name}_quarantine", "amount")]
 
     def computed_days(self, since: int) -> list[Sequence[str]]:
-        """Return the partitions of each commit after a snapshot."""
         history = read_history(self.engine, ORDERS.name)
         assert history.main is not None
         snapshots = history.between(since, history.main.snapshot_id) or []
@@ -189,26 +187,3 @@ def test_a_table_without_partitions_is_computed_as_a_whole(shop: Shop) -> None:
     assert (done.rows, done.left, done.success) == (4, 3, True)
     assert shop.held(MERGED) == ["x"]
     assert len(content(shop.engine, MERGED.name, "k")) == 5
-
-
-def test_a_run_that_fails_is_the_last_and_leaves_all_where_it_is(shop: Shop) -> None:
-    shop.is_corrected = shop.fails = True
-    done = shop.replay(ORDERS)
-    assert (done.left, done.success, len(done.runs)) == (0, False, 1)
-    assert len(shop.held(ORDERS)) == 4
-    shop.fails = False
-    assert shop.replay(ORDERS).left == 3
-
-
-def test_a_table_that_is_computed_from_no_other_is_an_error(shop: Shop) -> None:
-    write(
-        shop.engine,
-        MERGED,
-        rows_of(shop.engine, "amount string, k string", [("x", "a")]),
-    )
-
-    def alone(_: Callable[[], Settings]) -> dg.Definitions:
-        return dg.Definitions([dg.AssetSpec(["silver", "merged"])])
-
-    with pytest.raises(UsageError, match="is computed from no other table, whose rows could"):
-        replay(alone, shop.settings, shop.engine, MERGED)

@@ -24,7 +24,6 @@ MONDAY, LONG_AGO = date(2024, 1, 1), date(2009, 1, 1)
 
 
 def tables(column_type: str) -> tuple[IcebergTable, IcebergTable]:
-    """A source, and a table by its partitions."""
     columns = [Column("p", column_type), Column("v", "int")]
     raw = IcebergTable(
         "bronze.raw", "As it came.", columns, partitioning=["p"], write=Append(once_by=())
@@ -34,8 +33,6 @@ def tables(column_type: str) -> tuple[IcebergTable, IcebergTable]:
 
 
 class Pipeline:
-    """Two assets, what is delivered to the first, and the runs that the second owes."""
-
     def __init__(
         self,
         engine: Any,
@@ -64,7 +61,6 @@ class Pipeline:
     def deliver(
         self, definition: dg.PartitionsDefinition, *rows: tuple[Any, int]
     ) -> list[PendingRun]:
-        """Deliver rows, and return what is owed then."""
         self.delivered = list(rows)
         self.run(definition, dg.AssetSelection.assets(["bronze", "raw"]))
         return self.stale(definition)
@@ -101,10 +97,6 @@ class Pipeline:
 
 @pytest.fixture
 def make(embedded_engine, build):
-    """Make a pipeline by partitions of some column type, whose table has a quarantine or
-    none.
-    """
-
     def pipeline(column_type: str, *, quarantines: bool = True, **changes: Any) -> Pipeline:
         raw, table = tables(column_type)
         changes |= {} if quarantines else {"rules": []}
@@ -173,29 +165,3 @@ def test_a_command_and_a_sensor_that_meet_compute_a_partition_once(make):
 
     pipeline.run(DAILY, stale.selection, partition=stale.partitions)
     assert pipeline.snapshot != published
-
-
-@pytest.mark.long
-def test_a_table_that_is_partitioned_by_months_is_computed_by_ranges_of_days(
-    make, embedded_engine
-):
-    """While some ranges are owed, what stands of others is looked at, in files that do not tell
-    their days.
-    """
-    wednesday, friday = date(2024, 1, 3), date(2024, 1, 5)
-    definition = dg.DailyPartitionsDefinition("2024-01-01", end_date="2024-01-06")
-    pipeline = make("date", partitioning=["months(p)"])
-    (stale,) = pipeline.deliver(definition, (MONDAY, 1), (wednesday, 2), (friday, 3))
-    first, *others = stale.parts
-    assert (first.partitions, len(others)) == (("2024-01-01",) * 2, 2)
-    pipeline.do(definition, first)
-    (rest,) = pipeline.stale(definition)
-    assert list(rest.parts) == others
-
-    embedded_engine.sql(
-        f"DELETE FROM {embedded_engine.catalog.sql_name('bronze.raw')} WHERE p = DATE'{MONDAY}'"
-    )
-    for stale in pipeline.stale(definition):
-        pipeline.do(definition, stale)
-    assert pipeline.stale(definition) == []
-    assert pipeline.rows("silver.by_p") == [(wednesday, 2), (friday, 3)]

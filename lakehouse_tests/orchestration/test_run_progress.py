@@ -1,7 +1,5 @@
 """How far the runs of a call are is told by their events."""
 
-from collections.abc import Iterator
-
 import dagster as dg
 import pytest
 
@@ -29,14 +27,11 @@ def everything() -> dg.MaterializeResult:
 
 
 def told_of(*runs: PendingRun) -> list[TableProgress]:
-    """What is told while runs of both tables succeed; each look at the clock is a second
-    later.
-    """
     definitions = dg.Definitions([days, everything])
-    seconds: Iterator[int] = iter(range(1000))
-    told: list[TableProgress] = []
+    reported: list[TableProgress] = []
     progress = RunProgress(
-        tables_of_steps(asset_graph(definitions)), told.append, lambda: next(seconds)
+        tables_of_steps(asset_graph(definitions)),
+        reported.append,
     )
     progress.begin_stage(runs)
     job = job_of_all_assets(definitions)
@@ -44,7 +39,7 @@ def told_of(*runs: PendingRun) -> list[TableProgress]:
         assert run.partitions is not None
         for event in job.execute_in_process(tags=range_tags(*run.partitions)).all_events:
             progress.on_event(event)
-    return told
+    return reported
 
 
 def test_each_table_is_told_when_it_is_begun_and_done() -> None:
@@ -53,8 +48,8 @@ def test_each_table_is_told_when_it_is_begun_and_done() -> None:
         PendingRun.of_partitions(tables, part, KEYS, partitioned=["silver.days"])
         for part in (KEYS[:2], KEYS[2:])
     ]
-    told = told_of(*halves)
-    assert [(one.table, one.done, one.partitions, one.rows) for one in told] == [
+    reported = told_of(*halves)
+    assert [(one.table, one.done, one.partitions, one.rows) for one in reported] == [
         ("silver.days", 0, 4, 0),
         ("silver.days", 2, 4, 50),
         ("gold.all", 0, 0, 0),
@@ -64,13 +59,3 @@ def test_each_table_is_told_when_it_is_begun_and_done() -> None:
         ("gold.all", 0, 0, 50),
         ("gold.all", 0, 0, 100),
     ]
-    assert (told[0].seconds_left, told[-1].seconds_left) == (None, 0)
-    assert told[1].seconds_left is not None
-
-
-def test_the_time_that_is_left_follows_the_pace_so_far() -> None:
-    tables = ("silver.days", "gold.all")
-    run = PendingRun.of_partitions(tables, KEYS, KEYS, partitioned=["silver.days"])
-    _, done, *_ = told_of(run)
-    # Four of five steps took as many seconds as the clock was looked at.
-    assert done.seconds_left == pytest.approx(1 / 4)

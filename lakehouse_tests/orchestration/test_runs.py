@@ -46,7 +46,6 @@ def endless_run() -> str:
 
 @pytest.fixture
 def running(home) -> Child:
-    """A process in the middle of a run."""
     child = start(home, endless_run)
     wait_for(lambda: (home / "began").exists() or not child.is_alive, "the run's start")
     time.sleep(3)
@@ -57,8 +56,6 @@ def running(home) -> Child:
 
 @pytest.fixture
 def quick():
-    """Definitions of one asset that does nothing."""
-
     @dg.asset(key=["gold", "quick"])
     def quick() -> None:
         pass

@@ -38,7 +38,6 @@ MONTHLY = dg.MonthlyPartitionsDefinition("2026-01-01", end_date="2026-05-01")
 def asset(
     name: str, *reads: str, by: dg.PartitionsDefinition | None = None
 ) -> dg.AssetsDefinition:
-    """A table of days that is computed from others, by partitions or as a whole."""
     given = {read: latest(read, by="d" if by else None) for read in reads}
 
     @dg.asset(
@@ -54,7 +53,6 @@ def asset(
 
 @pytest.fixture
 def raw(settings: Settings) -> str:
-    """A table of four days, that no table was computed from."""
     client = open_engine(settings).catalog.client
     client.create_namespace("bronze")
     table = client.create_table("bronze.raw", SCHEMA, partition_spec=BY_DAY)
@@ -104,7 +102,6 @@ PARTITIONS = {"silver.days": DAILY, "silver.months": MONTHLY, "gold.of_whole": D
 
 @pytest.fixture
 def runs(settings: Settings, raw: str) -> Callable[[], Iterator[PendingRun]]:
-    """Decides what is stale; each run is decided once the one before it was taken."""
     assets = [asset(raw)]
     assets += [asset(name, *reads, by=PARTITIONS.get(name)) for name, reads in READS.items()]
     downstream = Downstream(dg.Definitions(assets=assets).resolve_asset_graph(), raw)
@@ -114,7 +111,6 @@ def runs(settings: Settings, raw: str) -> Callable[[], Iterator[PendingRun]]:
 
 
 def append_day(settings: Settings, name: str, sources: Sequence[str] = ()) -> None:
-    """Write a day of a table, as computed from what its sources have now."""
     engine = open_engine(settings)
     client = engine.catalog.client
     if not engine.catalog.has(name):
@@ -153,16 +149,15 @@ def test_what_a_run_leaves_as_it_was_is_not_asked_for_again_and_again(
     in_vain = [run.tables for run in runs()]
     assert sorted(in_vain) == [("silver.days",), ("silver.months",)]
 
-    asked: Counter[str] = Counter()
+    requested: Counter[str] = Counter()
     for run in runs():
-        asked.update(run.tables)
+        requested.update(run.tables)
         for name in run.tables:
             append_day(settings, name)
-    assert set(asked) == set(READS) and max(asked.values()) <= 2
+    assert set(requested) == set(READS) and max(requested.values()) <= 2
 
 
 def days_table(name: str) -> IcebergTable:
-    """A table of days."""
     columns = [Column("d", "date")]
     return IcebergTable(name, "Days.", columns, BY_D, partitioning=["d"])
 
@@ -186,7 +181,6 @@ def some_chain(chance: random.Random) -> tuple[Downstream, dict[str, list[str]]]
 
 
 def keys_computed(run: PendingRun) -> list[str]:
-    """The keys that a run computes."""
     bounds = run.bounds
     found: list[str] = []
     for first, last in zip(bounds[::2], bounds[1::2], strict=True):

@@ -10,12 +10,10 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from lakehouse.errors import ComputeFailed, DeclarationError
+from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.read.inputs import latest
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.orchestration.discovery import declared_assets, modules_of
-from lakehouse.orchestration.sql_function import SqlFunction
 from lakehouse.orchestration.table_function import function_of
 from lakehouse.tables.table import Append, Column, IcebergTable
 from lakehouse_tests.frames import frame_of
@@ -59,14 +57,8 @@ RAW = IcebergTable(
 Define = Callable[..., dg.AssetsDefinition]
 
 
-@pytest.fixture(scope="session")
-def declared_tables() -> dict[str, IcebergTable]:
-    return {RAW.name: RAW}
-
-
 @pytest.fixture
 def define(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Define]:
-    """Write a package of the table and its query, and return its asset."""
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     folder = tmp_path / "shop"
@@ -180,42 +172,9 @@ def test_a_query_that_cannot_be_right_is_an_error_that_names_its_line(
 
 
 @pytest.mark.unit
-def test_a_query_that_is_not_there_is_an_error(define: Define) -> None:
-    asset = "daily = sql_asset(TABLE, inputs=INPUTS, file='other.sql')"
-    with pytest.raises(DeclarationError, match=r"is computed by shop/other.sql, which is not"):
-        define(asset=asset)
-
-
-@pytest.mark.unit
 def test_a_query_that_no_asset_is_made_of_is_an_error(define: Define) -> None:
     define()
     assert len(declared_assets(modules_of("shop"))) == 3
     define(asset="daily = None")
     with pytest.raises(DeclarationError, match=r"shop/sales_daily.sql computes no table"):
         declared_assets(modules_of("shop"))
-
-
-@pytest.mark.unit
-def test_a_query_without_inputs_is_an_error(tmp_path: Path) -> None:
-    file = tmp_path / "x.sql"
-    file.write_text("SELECT 1 AS id")
-    with pytest.raises(DeclarationError, match="has no inputs"):
-        SqlFunction("gold.x", file, "x.sql", {})
-
-
-def test_an_error_of_the_query_holds_no_row(tmp_path: Path, spark) -> None:
-    file = tmp_path / "x.sql"
-    file.write_text("SELECT id\nFORM given\nFROM given")
-    query = SqlFunction("gold.x", file, "x.sql", {"given": latest("silver.given")})
-    with pytest.raises(ComputeFailed, match=r"^gold.x: x.sql:[23]: .*PARSE_SYNTAX_ERROR"):
-        query(given=frame_of(spark, "id int", [(1,)]))
-
-
-def test_a_query_is_tried_on_rows_as_a_function_is(define: Define, try_table) -> None:
-    # The name of an input may be defined again, of the input itself.
-    tried = try_table(
-        define(QUERY.replace("known", "sales")),
-        [{"sold_on": date(2026, 1, 1), "code": "123"}, {"sold_on": date(2026, 1, 1)}],
-        partitions="2026-01-01",
-    )
-    assert tried.rows == [{"sold_on": date(2026, 1, 1), "sales": 2, "codes": 1}]

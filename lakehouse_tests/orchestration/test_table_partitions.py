@@ -1,12 +1,9 @@
 """Tables that are written by hours, days or months, as partitioned assets of Dagster."""
 
-from datetime import datetime, timedelta
-from itertools import pairwise
+from datetime import datetime
 
 import dagster as dg
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.read.inputs import latest
@@ -43,34 +40,6 @@ def test_the_first_partition_is_that_of_since_and_the_last_the_current_one(unit,
 
 
 @pytest.mark.unit
-def test_days_are_the_partitions_that_dagster_would_be_told_by_hand():
-    by_hand = dg.DailyPartitionsDefinition("2024-01-31", timezone=ZONE, end_offset=1)
-
-    assert table_partitions(table(WRITES["day"])) == by_hand
-
-
-@pytest.mark.long
-@pytest.mark.unit
-@settings(deadline=None, max_examples=60)
-@given(
-    st.sampled_from(["hour", "day", "month"]),
-    st.datetimes(datetime(2020, 1, 1), datetime(2024, 12, 1)),
-    st.sampled_from(["UTC", ZONE, "Europe/Berlin", "America/New_York", "Asia/Kolkata"]),
-)
-def test_no_moment_lies_between_two_windows_also_where_clocks_are_changed(unit, since, zone):
-    by = {"hour": by_hour, "day": by_day, "month": by_month}[unit]
-    definition = table_partitions(table(by("at", since=since, time_zone=zone)))
-    begin = definition.get_first_partition_window().start
-    span = dg.TimeWindow(begin, begin + timedelta(days=40))
-    keys = list(definition.get_partition_keys_in_time_window(span))
-    windows = [definition.time_window_for_partition_key(key) for key in keys]
-
-    assert len({*keys}) == len(keys)
-    assert all(a.end == b.start for a, b in pairwise(windows))
-    assert windows[0].start.replace(tzinfo=None) <= since < windows[0].end.replace(tzinfo=None)
-
-
-@pytest.mark.unit
 def test_an_asset_has_the_partitions_of_its_table():
     @iceberg_asset(table(WRITES["month"]))
     def made():
@@ -87,14 +56,6 @@ def test_partitions_that_both_the_table_and_the_asset_say_are_refused():
         iceberg_asset(
             table(WRITES["day"]), partitions_def=dg.DailyPartitionsDefinition("2024-01-31")
         )
-
-
-@pytest.mark.unit
-def test_a_table_without_windows_has_no_partitions_to_give():
-    with pytest.raises(
-        DeclarationError, match=r"silver\.t is written by Overwrite without wind"
-    ):
-        table_partitions(table(Overwrite()))
 
 
 @pytest.mark.parametrize(
@@ -189,6 +150,5 @@ def result_snapshot(engine) -> str:
 
 
 def values(engine, name):
-    """The numbers that readers see, in order."""
     found = engine.sql(f"SELECT v FROM {engine.catalog.sql_name(name)} ORDER BY v")
     return [row.v for row in found.collect()]

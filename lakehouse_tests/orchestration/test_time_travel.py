@@ -1,7 +1,5 @@
 """An asset that reads a past state of another table: of a tag, of a moment, of a snapshot."""
 
-from datetime import UTC, datetime
-
 import dagster as dg
 import pytest
 
@@ -54,11 +52,6 @@ def test_an_asset_reads_what_was_there_then(build, embedded_engine, prices, by):
     assert rows(embedded_engine) == [1]
     pinned = result.asset(TABLE.name).metadata["iceberg/inputs"]["prices"]
     assert pinned["snapshot_id"] == str(prices["snapshot_id"])
-
-
-def test_an_asset_reads_what_is_there_now_as_of_now(build, embedded_engine, prices):
-    assert read_by_asset(build, as_of(SOURCE, timestamp=datetime.now(UTC))).success
-    assert rows(embedded_engine) == [1, 2]
 
 
 def test_a_tag_that_is_gone_fails_the_run_and_is_named(build, instance, prices):

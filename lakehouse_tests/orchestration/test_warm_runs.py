@@ -12,15 +12,12 @@ import dagster as dg
 import pytest
 from dagster._core.code_pointer import CodePointer
 from dagster._core.definitions.reconstruct import ReconstructableRepository
-from dagster._core.errors import DagsterInvariantViolationError
 from dagster._core.launcher import LaunchRunContext, WorkerStatus
 
 from lakehouse.orchestration.dagster_internals import _job_origin
-from lakehouse.orchestration.instance import dagster_home
 from lakehouse.orchestration.orphaned_runs import worker_of
 from lakehouse.orchestration.warm_runs.run_launcher import WarmRunLauncher, address_file
 from lakehouse.runtime.processes import Process
-from lakehouse.settings import Settings
 from lakehouse_tests.processes import wait_for
 
 pytestmark = [pytest.mark.unit, pytest.mark.timeout(400)]
@@ -56,8 +53,6 @@ defs = dg.Definitions(jobs=[deliver])
 
 
 class Shop:
-    """A project on an instance, whose runs a server begins."""
-
     def __init__(self, folder: Path, instance: dg.DagsterInstance) -> None:
         self.folder, self.instance = folder, instance
         self.launcher = WarmRunLauncher()
@@ -67,7 +62,6 @@ class Shop:
         (self.folder / f"{MODULE}.py").write_text(CODE.format(packed=packed), encoding="utf-8")
 
     def asked_for(self) -> dg.DagsterRun:
-        """Make a run, as the daemon hands it to a launcher."""
         pointer = CodePointer.from_module(MODULE, "defs", str(self.folder))
         job = ReconstructableRepository(pointer).get_reconstructable_job("deliver")
         return self.instance.create_run_for_job(
@@ -169,28 +163,6 @@ def test_the_process_of_a_run_has_failed_when_it_is_killed(shop: Shop) -> None:
 
 
 @pytest.mark.long
-def test_a_run_of_another_python_is_launched_as_dagster_does(shop: Shop) -> None:
-    run = shop.asked_for()
-    assert run.job_code_origin is not None
-    origin = run.job_code_origin
-    elsewhere = origin.repository_origin._replace(executable_path="/another/python")
-    other = run._replace(job_code_origin=origin._replace(repository_origin=elsewhere))
-    with pytest.raises(DagsterInvariantViolationError, match="requires a workspace"):
-        shop.launcher.launch_run(LaunchRunContext(other, workspace=None))
-
-
-@pytest.mark.long
-def test_without_a_run_server_a_run_is_launched_as_dagster_does(
-    tmp_path: Path, shop: Shop
-) -> None:
-    address_file(tmp_path).write_text(str(tmp_path / "nothing"))
-    with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
-        other = Shop(shop.folder, instance)
-        with pytest.raises(DagsterInvariantViolationError, match="requires a workspace"):
-            other.launch()
-
-
-@pytest.mark.long
 def test_a_run_server_has_one_thread() -> None:
     """Locks that another thread holds would stay locked in a fork."""
     code = (
@@ -199,8 +171,3 @@ def test_a_run_server_has_one_thread() -> None:
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
     assert ran.stdout == b"1\n"
-
-
-def test_a_new_home_has_the_launcher(settings: Settings) -> None:
-    with dg.DagsterInstance.from_config(str(dagster_home(settings))) as instance:
-        assert isinstance(instance.run_launcher, WarmRunLauncher)

@@ -12,8 +12,7 @@ from lakehouse.settings import Settings
 FRUITS = "bronze.raw_fruits"
 
 
-def asked(settings: Settings) -> dg.RunRequest | dg.SkipReason:
-    """What the schedule asks for."""
+def request(settings: Settings) -> dg.RunRequest | dg.SkipReason:
     repository = definitions(lambda: settings).get_repository_def()
     schedule = repository.get_schedule_def("check_tables_daily")
     # The context opens the instance once more. Left to the garbage collector, it would make the
@@ -37,14 +36,14 @@ def test_the_job_has_every_check_and_writes_nothing() -> None:
 
 @pytest.mark.long
 def test_without_tables_nothing_is_asked_for(settings: Settings) -> None:
-    found = asked(settings)
+    found = request(settings)
     assert isinstance(found, dg.SkipReason) and found.skip_message == "There is no table yet."
 
 
 @pytest.mark.long
 def test_only_tables_that_are_there_are_checked(settings: Settings) -> None:
     ensure(open_engine(settings), TABLES[FRUITS], "run")
-    found = asked(settings)
+    found = request(settings)
     assert isinstance(found, dg.RunRequest) and found.asset_check_keys
     assert {table_name(key.asset_key) for key in found.asset_check_keys} == {FRUITS}
     job = definitions().get_repository_def().get_job("check_tables")

@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 import pytest
-from pyspark.sql.functions import lit
 
 from lakehouse.definitions import TABLES, definitions
 from lakehouse.iceberg.erasure.delete_rows import delete_rows
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
 def landed(
     spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Pipeline, Savepoint]:
-    """A row of each outcome."""
     folder = tmp_path_factory.mktemp("outcomes")
     pipeline = Pipeline(settings_at(folder / "home"), "bnpl")
     rows = [line(1, DAYS[0]), line(1, DAYS[0], at="13:00"), line(2, DAYS[1]), line("", DAYS[1])]
@@ -47,14 +45,12 @@ def landed(
 
 @pytest.fixture
 def bnpl(landed: tuple[Pipeline, Savepoint]) -> Pipeline:
-    """The pipeline with a row of each outcome, as it was before any test."""
     pipeline, saved = landed
     saved.restore()
     return pipeline
 
 
 def run_check(pipeline: Pipeline) -> RunResult:
-    """Run the check alone."""
     key = dg.AssetCheckKey(dg.AssetKey(CLEAN.split(".")), NAME)
     with open_instance(pipeline.settings) as instance:
         return materialize(
@@ -76,19 +72,6 @@ def test_each_row_has_an_outcome(bnpl: Pipeline) -> None:
     assert outcomes(check) == {"clean": 2, "quarantined": 1, "superseded": 1}
 
 
-@pytest.mark.long
-def test_a_row_that_is_refused_in_pieces_counts_once(bnpl: Pipeline) -> None:
-    assert TABLES[CLEAN].quarantine is not None
-    name = bnpl.engine.catalog.sql_name(TABLES[CLEAN].quarantine.name)
-    piece = bnpl.engine.spark.table(name).withColumn("_row_key", lit("another piece"))
-    piece.writeTo(name).append()
-    (check,) = run_check(bnpl).checks
-    assert outcomes(check) == {"clean": 2, "quarantined": 1, "superseded": 1}
-    clear_quarantine(bnpl.engine, TABLES[CLEAN], by="somebody", why="why")
-    (check,) = run_check(bnpl).checks
-    assert check.metadata["cleared_rows"] == 1
-
-
 def test_a_row_that_was_cleared_from_the_quarantine_is_not_lost(bnpl: Pipeline) -> None:
     assert clear_quarantine(bnpl.engine, TABLES[CLEAN], by="somebody", why="why") == 1
     (check,) = run_check(bnpl).checks
@@ -106,33 +89,6 @@ def test_a_run_looks_at_what_came(bnpl: Pipeline) -> None:
         {"clean": 1},
         [DAYS[1]],
     )
-
-
-@pytest.mark.long
-def test_a_run_by_hand_looks_at_all_rows_of_its_days(bnpl: Pipeline) -> None:
-    put(bnpl, "late.csv", line(3, DAYS[1]), second=1)
-    keys = [dg.AssetCheckKey(dg.AssetKey(CLEAN.split(".")), NAME)]
-    selection = dg.AssetSelection.assets(
-        dg.AssetKey(CLEAN.split("."))
-    ) | dg.AssetSelection.checks(*keys)
-    with open_instance(bnpl.settings) as instance:
-        run = materialize(
-            definitions(lambda: bnpl.settings), instance, selection, partition=DAYS[1]
-        )
-    (check,) = (check for check in run.checks if check.name == NAME)
-    assert (check.passed, check.metadata["total_rows"], check.metadata["partitions"]) == (
-        True,
-        3,
-        [DAYS[1]],
-    )
-
-
-@pytest.mark.long
-def test_a_run_follows_rows_that_are_gone(bnpl: Pipeline) -> None:
-    newer = line(2, DAYS[1], amount="12.00", created=f"{DAYS[1]}T23:00:00+08:00")
-    result = put(bnpl, "newer.csv", newer, second=1)
-    (check,) = (check for run in result.runs for check in run.checks if check.name == NAME)
-    assert (check.passed, outcomes(check)) == (True, {"clean": 1, "superseded": 1})
 
 
 def test_a_row_that_existed_and_that_nothing_displaced_is_lost(bnpl: Pipeline) -> None:

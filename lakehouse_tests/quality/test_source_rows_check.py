@@ -8,8 +8,6 @@ from dataclasses import replace
 import dagster as dg
 import pytest
 
-from lakehouse.errors import DeclarationError
-from lakehouse.iceberg.metadata.commit_properties import CommitProperties
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_result import Pin
 from lakehouse.iceberg.read.inputs import Input, incremental, latest
@@ -22,7 +20,7 @@ from lakehouse.orchestration.io_manager import IcebergIOManager
 from lakehouse.orchestration.run_result import CheckResult, RunResult
 from lakehouse.orchestration.runs import materialize
 from lakehouse.quality import rows_by_source
-from lakehouse.quality.row_accounting_check import NAME, accounted_check, partitions_of
+from lakehouse.quality.row_accounting_check import NAME
 from lakehouse.quality.rows_by_source import Read, count_places
 from lakehouse.quality.source_rows_check import default_checks
 from lakehouse.settings import Settings
@@ -99,33 +97,6 @@ def test_a_table_of_versions_has_the_check_that_follows_them() -> None:
     counting = made.get_spec_for_check_key(next(iter(made.check_keys))).description
     assert counting.endswith("or is counted as left out by the function.")
     assert filtering.declaration_hash == table.declaration_hash, "what it says decides no row"
-
-
-@pytest.mark.parametrize(
-    ("partitions", "merged_ranges", "predicate"),
-    [
-        (("east", "west"), (), "`by` IN ('east', 'west')"),
-        (("1", "2"), (("1", "3"),), "(`by` >= 1 AND `by` < 3)"),
-        (
-            ("2024-01-01",),
-            (("2024-01-01", "2024-01-02"),),
-            "(`by` >= DATE '2024-01-01' AND `by` < DATE '2024-01-02')",
-        ),
-    ],
-    ids=["static", "integer", "days"],
-)
-def test_the_rows_of_a_run_are_told_by_its_partitions(
-    partitions: tuple, merged_ranges: tuple, predicate: str
-) -> None:
-    commit = CommitProperties("write", "w", partitions=partitions, merged_ranges=merged_ranges)
-    assert partitions_of(commit).predicate("by") == predicate
-
-
-def test_declared_of_a_table_without_versions_it_says_why_not() -> None:
-    with pytest.raises(
-        DeclarationError, match="it follows the versions of a table that overwrites partitions"
-    ):
-        accounted_check(DELIVERED, MERGED, by="name")
 
 
 def run(engine: Engine, settings: Settings, *, alone: bool = False) -> RunResult:
@@ -216,19 +187,3 @@ def test_rows_that_are_all_there_are_looked_for_by_sums_alone(
             assert +Counter(count_places(engine, COPIES, reads)) == {"clean": 2}
     engine.sql(f"UPDATE {engine.catalog.sql_name(COPIES.name)} SET _source_row = 2")
     assert +Counter(count_places(engine, COPIES, reads)) == {"clean": 1, "left_out": 1}
-
-
-@pytest.mark.spark
-def test_a_row_that_is_refused_too_is_found_where_the_table_has_all(
-    embedded_engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    engine = embedded_engine
-    monkeypatch.setattr(rows_by_source, "_MANY_ROWS", 2)
-    landed = write(engine, DELIVERED, delivery(engine, "a", [("1", "ann"), ("x", "bob")]))
-    write(engine, MERGED, lambda: engine.spark.table(engine.catalog.sql_name(DELIVERED.name)))
-    name = engine.catalog.sql_name(MERGED.name)
-    engine.sql(
-        f"INSERT INTO {name} SELECT 2, 'bob', _source_file, _source_sha256, 2 FROM {name}"
-    )
-    reads = [Read(Pin(DELIVERED.name, landed.snapshot_id))]
-    assert +Counter(count_places(engine, MERGED, reads)) == {"clean": 1, "twice": 1}

@@ -6,7 +6,7 @@ from dagster._core.storage.tags import TagType, get_tag_type
 from lakehouse.ingestion.ad_hoc_files import AD_HOC_TAG
 from lakehouse.orchestration.blocked_tables import STALE, blocked_tag
 from lakehouse.orchestration.runs_for_stale_tables import BACKFILL, INCREMENTAL
-from lakehouse.quality.metrics.record_metrics import HINDERED, RECORDED
+from lakehouse.quality.metrics.record_metrics import RECORDED
 from lakehouse.runtime.processes import PROCESS_TAG
 
 pytestmark = pytest.mark.unit
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.unit
 
 @pytest.mark.parametrize(
     "key",
-    [AD_HOC_TAG, HINDERED, *INCREMENTAL, PROCESS_TAG, RECORDED, STALE, blocked_tag("a.b")],
+    [AD_HOC_TAG, *INCREMENTAL, PROCESS_TAG, RECORDED, STALE, blocked_tag("a.b")],
 )
 def test_tags_that_only_the_code_reads_are_hidden(key: str) -> None:
     assert get_tag_type(key) is TagType.HIDDEN

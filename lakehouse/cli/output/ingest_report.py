@@ -43,20 +43,14 @@ def summarize(result: "IngestResult") -> list[str]:
 
 
 def describe_progress(progress: "TableProgress") -> str:
-    """Return the progress of a table: partitions, rows and remaining time."""
+    """Return the progress of a table: partitions and rows."""
     parts = [progress.table]
     if progress.partitions:
         total = count(progress.partitions, "partition")
         parts.append(f"{progress.done:,} of {total}")
     if progress.rows:
         parts.append(count(progress.rows, "row"))
-    if progress.seconds_left:
-        parts.append(f"about {_duration(progress.seconds_left)} left")
     return ", ".join(parts)
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
 
 
 def describe_failures(result: "IngestResult") -> list[str]:

@@ -60,20 +60,6 @@ def _report_failure(engine: Engine, write: BegunWrite, error: Exception) -> None
         engine.listener.failed(write, error, had_conflict=not is_own)
 
 
-def published_by_run(engine: Engine, table: str, run_id: str) -> Published | None:
-    """Return what a run published to a table, for a writer that did not report it; None if main
-    has no commit of the run.
-    """
-    if not engine.catalog.has(table):
-        return None
-    line = read_history(engine, table).line
-    for snapshot in line:
-        commit = snapshot.commit
-        if commit and commit.kind == "write" and commit.run_id == run_id:
-            return published_of(table, line, commit.write_id)
-    return None
-
-
 def published_of(
     table: str, line: Sequence[Snapshot], write_id: str, *other_ids: str
 ) -> Published | None:

@@ -1,6 +1,5 @@
 """One-line explanations of errors in table functions: table, function, location and cause."""
 
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -11,8 +10,6 @@ from lakehouse.iceberg.metadata.spark_errors import contains_no_rows, is_of_quer
 from lakehouse.orchestration.code_locations import place_of_error, place_of_function
 from lakehouse.orchestration.run_failures.withheld_values import cause_without_data
 from lakehouse.tables.table import IcebergTable
-
-_NO_COLUMN = re.compile(r"name `(.+?)` cannot be resolved")
 
 
 def explained(
@@ -44,15 +41,12 @@ def explained(
     failed = (
         f"{table.name}: {where} failed"
         if at
-        else f"{table.name}: the rows of {where} cannot be computed"
+        else f"{table.name}: the rows of {where} cannot be computed, or a rule evaluated on them"
     )
-    cause = _cause(table, error)
-    rule = None if at else rule_naming(table, cause)
-    if rule:
-        failed = f"{table.name}: rule {rule} cannot be evaluated on the rows of {where}"
-    what = "rule" if rule else "function"
+    what = "function" if at else "function or the rule"
     return ComputeFailed(
-        f"{failed}: {cause}", next_step=f"Correct the {what}, and run `{command}`."
+        f"{failed}: {_cause(table, error)}",
+        next_step=f"Correct the {what}, and run `{command}`.",
     )
 
 
@@ -74,18 +68,6 @@ def in_one_line(
         is_hidden = is_of_query(error) or isinstance(error, LakehouseError)
         is_open = not (is_hidden or table.has_personal_data)
         raise explanation from (error if is_open else None)
-
-
-def rule_naming(table: IcebergTable, cause: str) -> str | None:
-    """Return the rule that refers to the unresolved column of a Spark error; else None."""
-    unknown = _NO_COLUMN.search(cause)
-    if unknown is None:
-        return None
-    word = re.compile(rf"\b{re.escape(unknown[1].rpartition('`.`')[2])}\b", re.IGNORECASE)
-    return next(
-        (rule.name for rule in table.rules if rule.is_row_rule and word.search(rule.sql)),
-        None,
-    )
 
 
 def described(compute: Callable[..., Any], place: str) -> str:

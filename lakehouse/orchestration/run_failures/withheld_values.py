@@ -1,4 +1,4 @@
-"""Withholds error texts of tables with personal data: only kind and location are shown.
+"""Withholds error texts of tables with personal data: only their kind is shown.
 
 Dagster stores the text of errors and their causes in the event log, which all users of the UI
 can read.
@@ -7,9 +7,6 @@ can read.
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from sysconfig import get_path
-from traceback import extract_tb
 
 import dagster as dg
 
@@ -22,8 +19,6 @@ _LONGEST = 300
 _WITHOUT_DATA = frozenset({"AnalysisException", "ParseException"})
 """Spark errors that occur before it reads rows."""
 _OF_THE_CODE = (NameError, AttributeError, ImportError)
-_LAKEHOUSE = Path(__file__).parents[1]
-_NOT_OF_A_TABLE = ("site-packages", "dist-packages")
 
 
 @contextmanager
@@ -47,7 +42,7 @@ def values_withheld(table: IcebergTable) -> Iterator[None]:
         if not table.has_personal_data:
             raise
         raise ComputeFailed(
-            f"{table.name} could not be computed: {cause_without_data(error)}{_place(error)}.",
+            f"{table.name} could not be computed: {cause_without_data(error)}.",
             next_step=(
                 "Its text may quote rows of people, and is kept nowhere; `lakehouse sql` shows"
                 " the inputs' rows."
@@ -66,22 +61,3 @@ def cause_without_data(error: BaseException) -> str:
         return f"{kind}: {lines[0][:_LONGEST]}" if lines else kind
     condition = condition_of(error)
     return f"{kind} [{condition}]" if condition else kind
-
-
-def _place(error: BaseException) -> str:
-    """Return the location in the table's code; empty if only libraries raised."""
-    frames = [
-        frame for frame in extract_tb(error.__traceback__) if _is_of_the_table(frame.filename)
-    ]
-    return f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
-
-
-def _is_of_the_table(file: str) -> bool:
-    path = Path(file)
-    if (
-        file.startswith("<")
-        or path.is_relative_to(get_path("stdlib"))
-        or {*_NOT_OF_A_TABLE} & {*path.parts}
-    ):
-        return False
-    return path.is_relative_to(_LAKEHOUSE / "assets") or not path.is_relative_to(_LAKEHOUSE)

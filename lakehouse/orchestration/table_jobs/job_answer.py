@@ -21,8 +21,7 @@ from lakehouse.iceberg.metadata.write_result import (
 from lakehouse.tables.bounds import Bounds, Number
 from lakehouse.tables.rule import Rule
 
-OUTCOME, ERROR, BEGUN = "lakehouse/outcome", "lakehouse/error", "lakehouse/begun"
-ALL_ROWS = "lakehouse/all_rows"
+OUTCOME, ERROR = "lakehouse/outcome", "lakehouse/error"
 """Keys of the job's messages."""
 _KINDS: Mapping[str, type[Outcome]] = {
     kind.__name__: kind for kind in (Published, Refused, Unchanged)
@@ -48,25 +47,6 @@ def error_message(error: LakehouseError) -> dict[str, Any]:
     return {ERROR: {"kind": kind, "text": text, "next_step": error.next_step}}
 
 
-def begun_message(table: str, write_id: str) -> dict[str, Any]:
-    """Return the message at the start of a write of a table."""
-    return {BEGUN: {"table": table, "write_id": write_id}}
-
-
-def all_rows_message(results: Iterable[RuleResult]) -> dict[str, Any]:
-    """Return the message with rule results on all rows of a table."""
-    return {ALL_ROWS: {"results": [_result_to_json(result) for result in results]}}
-
-
-def begun_writes(messages: Iterable[Any]) -> list[tuple[str, str]]:
-    """Return the reported writes of a job as (table, write id)."""
-    return [
-        (message[BEGUN]["table"], message[BEGUN]["write_id"])
-        for message in messages
-        if isinstance(message, dict) and BEGUN in message
-    ]
-
-
 def answered_outcome(messages: Iterable[Any], rules: Iterable[Rule]) -> Outcome | None:
     """Return the outcome in the messages of a job; None without one.
 
@@ -74,16 +54,6 @@ def answered_outcome(messages: Iterable[Any], rules: Iterable[Rule]) -> Outcome 
     """
     content = _last(messages, OUTCOME)
     return _outcome(content, {rule.name: rule for rule in rules}) if content else None
-
-
-def answered_all_rows(messages: Iterable[Any], rules: Iterable[Rule]) -> tuple[RuleResult, ...]:
-    """Return the results on all rows in the messages of a job; empty without any.
-
-    :param rules: rules whose results they can contain.
-    """
-    content = _last(messages, ALL_ROWS)
-    by_name = {rule.name: rule for rule in rules}
-    return _results(content["results"], by_name) if content else ()
 
 
 def answered_error(messages: Iterable[Any]) -> LakehouseError | None:

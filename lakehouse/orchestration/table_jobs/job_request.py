@@ -1,6 +1,6 @@
 """Request to a job: the table, the run, and state that only the home has."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -38,26 +38,14 @@ class JobRequest:
     settings: Mapping[str, str | None]
     masking_key: str = field(repr=False)
     """Hexadecimal."""
-    gone_key: str | None = field(repr=False)
+    erasure_key: str | None = field(repr=False)
     """Key of the data subject hashes, hexadecimal."""
-    gone: Mapping[str, str] = field(repr=False)
+    erased: Mapping[str, str] = field(repr=False)
     """Erasure timestamps by data subject hash, hexadecimal."""
-
-    unfinished_writes: Mapping[str, Sequence[str]]
-    """Ids of unfinished writes by table: the job drops their branches."""
-    failed_last: Sequence[str]
-    """Rules that failed last: those that pass for the new rows are evaluated on all rows."""
 
     @classmethod
     def of(
-        cls,
-        table: str,
-        run: Run,
-        settings: Settings,
-        engine: "Engine",
-        gone: "ErasedIds",
-        unfinished_writes: Mapping[str, Sequence[str]],
-        failed_last: Collection[str] = (),
+        cls, table: str, run: Run, settings: Settings, engine: "Engine", erased: "ErasedIds"
     ) -> "JobRequest":
         """Return the request for a run of a table."""
         return cls(
@@ -66,10 +54,8 @@ class JobRequest:
             run.partition_values,
             {name: getattr(settings, name) for name in _OF_SETTINGS},
             engine.masking_key.hex(),
-            gone.key.hex() if gone.key else None,
-            {digest.hex(): at.isoformat() for digest, at in gone.erased_at.items()},
-            unfinished_writes,
-            sorted(failed_last),
+            erased.key.hex() if erased.key else None,
+            {digest.hex(): at.isoformat() for digest, at in erased.erased_at.items()},
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -84,7 +70,7 @@ class JobRequest:
         """
         if set(content) != set(cls.__dataclass_fields__):
             raise JobFailed(
-                f"The job was asked with {', '.join(sorted(content)) or 'nothing'}; expected"
+                f"The job was requested with {', '.join(sorted(content)) or 'nothing'}; expected"
                 f" {', '.join(cls.__dataclass_fields__)}.",
                 next_step="Let a run of the lakehouse start it, see LAKEHOUSE_JOBS.",
             )
@@ -93,5 +79,5 @@ class JobRequest:
     @property
     def erased_at(self) -> dict[bytes, datetime]:
         """Erasure timestamps by data subject hash."""
-        gone = self.gone.items()
-        return {bytes.fromhex(digest): datetime.fromisoformat(at) for digest, at in gone}
+        erased = self.erased.items()
+        return {bytes.fromhex(digest): datetime.fromisoformat(at) for digest, at in erased}

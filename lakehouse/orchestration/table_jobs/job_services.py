@@ -1,10 +1,10 @@
-"""AWS services that run jobs: start, find, describe and stop a run."""
+"""AWS services that run jobs: start, describe and stop a run."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from hashlib import sha256
+from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -17,8 +17,6 @@ from lakehouse.settings import Settings, TableJob
 _GLUE_ENDS = {"SUCCEEDED", "FAILED", "STOPPED", "TIMEOUT", "ERROR", "EXPIRED"}
 _CLUSTER_ENDS = {"TERMINATED", "TERMINATED_WITH_ERRORS"}
 _SERVERLESS_ENDS = {"SUCCESS", "FAILED", "CANCELLED"}
-_STARTED_WITHIN = timedelta(hours=3)
-"""Maximum age of a new run in a search; allows for clock differences."""
 
 
 @dataclass(frozen=True)
@@ -35,13 +33,7 @@ class JobService(Protocol):
     """One job of a service. All methods raise boto3 errors."""
 
     def start(self, arguments: Mapping[str, str], name: str) -> str:
-        """Start the job with script arguments, and return the run id.
-
-        The request is not retried: without a response, a run can exist.
-        """
-
-    def find(self, arguments: Mapping[str, str], name: str) -> str | None:
-        """Return the id of the new run with these arguments; None if there is none."""
+        """Start the job with script arguments, and return the run id."""
 
     def state(self, run_id: str) -> JobState:
         """Return the state of a run."""
@@ -59,27 +51,11 @@ class GlueJob:
 
     client: Any
     job_name: str
-    starter: Any
-    """A client without retries."""
 
     def start(self, arguments: Mapping[str, str], name: str) -> str:  # noqa: ARG002
         """Start it."""
-        started = self.starter.start_job_run(JobName=self.job_name, Arguments=dict(arguments))
+        started = self.client.start_job_run(JobName=self.job_name, Arguments=dict(arguments))
         return str(started["JobRunId"])
-
-    def find(self, arguments: Mapping[str, str], name: str) -> str | None:  # noqa: ARG002
-        """Return the run whose arguments include these."""
-        oldest = datetime.now(UTC) - _STARTED_WITHIN
-        pages = self.client.get_paginator("get_job_runs").paginate(JobName=self.job_name)
-        for page in pages:
-            runs = page["JobRuns"]
-            for run in runs:
-                if arguments.items() <= run.get("Arguments", {}).items():
-                    return str(run["Id"])
-            # Newest first; there can be many thousands.
-            if all(run.get("StartedOn", oldest) <= oldest for run in runs):
-                return None
-        return None
 
     def state(self, run_id: str) -> JobState:
         """Return the state of a run."""
@@ -94,8 +70,8 @@ class GlueJob:
         :raises JobFailed: Glue rejects the request.
         """
         answer = self.client.batch_stop_job_run(JobName=self.job_name, JobRunIds=[run_id])
-        for refusal in answer.get("Errors", ()):
-            detail = refusal.get("ErrorDetail", {})
+        for error in answer.get("Errors", ()):
+            detail = error.get("ErrorDetail", {})
             raise JobFailed(
                 f"Glue did not stop the run {run_id} of the job {self.job_name}:"
                 f" {detail.get('ErrorCode')}, {detail.get('ErrorMessage')}.",
@@ -123,57 +99,32 @@ class EmrCluster:
     client: Any
     params: Mapping[str, Any]
     script: str
-    starter: Any
-    """A client without retries."""
 
     def start(self, arguments: Mapping[str, str], name: str) -> str:
         """Start the cluster with a step."""
+        command = ["spark-submit", self.script, *chain.from_iterable(arguments.items())]
         step = {
             "Name": name,
             "ActionOnFailure": "TERMINATE_CLUSTER",
-            "HadoopJarStep": {"Jar": "command-runner.jar", "Args": self._command(arguments)},
+            "HadoopJarStep": {"Jar": "command-runner.jar", "Args": command},
         }
-        # The run ends with the cluster.
-        instances = {
-            **self.params.get("Instances", {}),
-            "KeepJobFlowAliveWhenNoSteps": False,
+        params = {
+            **self.params,
+            "Steps": [*self.params.get("Steps", ()), step],
+            # The run ends with the cluster.
+            "Instances": {
+                **self.params.get("Instances", {}),
+                "KeepJobFlowAliveWhenNoSteps": False,
+            },
         }
-        steps = [*self.params.get("Steps", ()), step]
-        started = self.starter.run_job_flow(
-            **{**self.params, "Instances": instances, "Steps": steps}
-        )
-        return str(started["JobFlowId"])
-
-    def find(self, arguments: Mapping[str, str], name: str) -> str | None:  # noqa: ARG002
-        """Return the cluster with a step that has these arguments."""
-        pages = self.client.get_paginator("list_clusters").paginate(
-            CreatedAfter=datetime.now(UTC) - _STARTED_WITHIN
-        )
-        for page in pages:
-            for cluster in page["Clusters"]:
-                is_named_so = cluster["Name"] == self.params.get("Name")
-                if is_named_so and self._has_step(cluster["Id"], arguments):
-                    return str(cluster["Id"])
-        return None
-
-    def _has_step(self, cluster_id: str, arguments: Mapping[str, str]) -> bool:
-        command = self._command(arguments)
-        pages = self.client.get_paginator("list_steps").paginate(ClusterId=cluster_id)
-        return any(
-            step["Config"].get("Args") == command for page in pages for step in page["Steps"]
-        )
-
-    def _command(self, arguments: Mapping[str, str]) -> list[str]:
-        return ["spark-submit", self.script, *_in_line(arguments)]
+        return str(self.client.run_job_flow(**params)["JobFlowId"])
 
     def state(self, run_id: str) -> JobState:
         """Return the state of the cluster."""
-        cluster = self.client.describe_cluster(ClusterId=run_id)["Cluster"]
-        status = cluster["Status"]
+        status = self.client.describe_cluster(ClusterId=run_id)["Cluster"]["Status"]
         name = status["State"]
-        is_finished = name in _CLUSTER_ENDS
         reason = status.get("StateChangeReason", {}).get("Message")
-        return JobState(name, is_finished, name == "TERMINATED", reason)
+        return JobState(name, name in _CLUSTER_ENDS, name == "TERMINATED", reason)
 
     def stop(self, run_id: str) -> None:
         """Request termination of the cluster."""
@@ -198,45 +149,36 @@ class EmrServerlessJob:
     script: str
 
     def start(self, arguments: Mapping[str, str], name: str) -> str:  # noqa: ARG002
-        """Start it."""
+        """Start it; the service treats a repeated request with the same token as one start."""
         submit = {
             **self.params.get("jobDriver", {}).get("sparkSubmit", {}),
             "entryPoint": self.script,
-            "entryPointArguments": _in_line(arguments),
+            "entryPointArguments": list(chain.from_iterable(arguments.items())),
         }
         token = sha256(json.dumps(dict(arguments), sort_keys=True).encode()).hexdigest()
-        started = self.client.start_job_run(
-            **{**self.params, "jobDriver": {"sparkSubmit": submit}, "clientToken": token}
-        )
-        return str(started["jobRunId"])
-
-    def find(self, arguments: Mapping[str, str], name: str) -> str | None:
-        """Start it again with the same token, which the service treats as the same start."""
-        return self.start(arguments, name)
+        params = {**self.params, "jobDriver": {"sparkSubmit": submit}, "clientToken": token}
+        return str(self.client.start_job_run(**params)["jobRunId"])
 
     def state(self, run_id: str) -> JobState:
         """Return the state of a run."""
-        run = self.client.get_job_run(applicationId=self._application, jobRunId=run_id)[
-            "jobRun"
-        ]
+        application = self.params["applicationId"]
+        answer = self.client.get_job_run(applicationId=application, jobRunId=run_id)
+        run = answer["jobRun"]
         name = run["state"]
         is_finished = name in _SERVERLESS_ENDS
         return JobState(name, is_finished, name == "SUCCESS", run.get("stateDetails"))
 
     def stop(self, run_id: str) -> None:
         """Request cancellation of a run."""
-        self.client.cancel_job_run(applicationId=self._application, jobRunId=run_id)
+        application = self.params["applicationId"]
+        self.client.cancel_job_run(applicationId=application, jobRunId=run_id)
 
     def metadata(self, run_id: str) -> dict[str, Any]:
         """Return the application id and the run id."""
         return {
-            "AWS EMR Serverless Application ID": self._application,
+            "AWS EMR Serverless Application ID": self.params["applicationId"],
             "AWS EMR Serverless Job Run ID": run_id,
         }
-
-    @property
-    def _application(self) -> str:
-        return str(self.params["applicationId"])
 
 
 def service_of(settings: Settings, job: TableJob) -> JobService:
@@ -246,55 +188,50 @@ def service_of(settings: Settings, job: TableJob) -> JobService:
     """
     client = aws_client(settings, job.service)
     if job.service == "glue":
-        return GlueJob(client, job.name, aws_client(settings, "glue", attempts=1))
+        return GlueJob(client, job.name)
     params = start_params(job)
     script = f"s3://{settings.bucket}/{SCRIPT}"
     if job.service == "emr":
-        return EmrCluster(client, params, script, aws_client(settings, "emr", attempts=1))
+        return EmrCluster(client, params, script)
     return EmrServerlessJob(client, params, script)
 
 
-def aws_client(settings: Settings, service: str, attempts: int | None = None) -> Any:
+def aws_client(settings: Settings, service: str) -> Any:
     """Return an AWS client for the configured region.
 
-    :param attempts: maximum number of attempts; None for the default of boto3.
+    It repeats no request: a repeated start could run a job twice, and the caller repeats others.
     """
     import boto3
     from botocore.config import Config
 
-    config = Config(retries={"total_max_attempts": attempts}) if attempts else None
     return boto3.client(
         service,
         region_name=settings.region,
         endpoint_url=settings.endpoint_url,
-        config=config,
+        config=Config(retries={"total_max_attempts": 1}),
     )
 
 
 def start_params(job: TableJob) -> dict[str, Any]:
     """Return the start parameters of an EMR job.
 
-    :raises SettingsError: its file is missing or is not a JSON object.
+    :raises SettingsError: its file is missing or is not a JSON object with the required keys.
     """
     file = Path(job.name).expanduser()
+    problem = ""
+    params: Any = None
     try:
         params = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise _no_params(job, f"{type(error).__name__}: {error}") from error
-    if not isinstance(params, dict):
-        raise _no_params(job, f"a {type(params).__name__}")
-    if job.service == "emr-serverless" and "applicationId" not in params:
-        raise _no_params(job, "no applicationId")
-    return params
-
-
-def _no_params(job: TableJob, found: str) -> SettingsError:
-    return SettingsError(
-        f"LAKEHOUSE_JOBS names {job.name} for {job.tables}: found {found}; expected a JSON file"
-        f" of what a job of {job.service} is started with.",
-        next_step="Correct the name, or write the file; docs/glue.md has one.",
-    )
-
-
-def _in_line(arguments: Mapping[str, str]) -> Sequence[str]:
-    return [part for item in arguments.items() for part in item]
+        problem = f"{type(error).__name__}: {error}"
+    if not problem and not isinstance(params, dict):
+        problem = f"a {type(params).__name__}"
+    if not problem and job.service == "emr-serverless" and "applicationId" not in params:
+        problem = "no applicationId"
+    if problem:
+        raise SettingsError(
+            f"LAKEHOUSE_JOBS names {job.name} for {job.tables}: found {problem}; expected a JSON"
+            f" object with the start parameters of {job.service}.",
+            next_step="Correct the name, or write the file; docs/glue.md has an example.",
+        )
+    return dict(params)

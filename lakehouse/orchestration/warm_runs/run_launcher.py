@@ -27,16 +27,12 @@ _ANSWER_SECONDS = 20.0
 
 
 def address_file(dagster_home: Path) -> Path:
-    """Return the file with the path of the run server's socket; a socket in the home could have
-    a path that is too long for one.
-    """
+    """Return the file that names the run server's socket; paths of sockets must be short."""
     return dagster_home / "run-server"
 
 
 class WarmRunLauncher(dg.DefaultRunLauncher):
-    """Starts a run in a fork of the run server; without a run server, as Dagster's default
-    launcher does.
-    """
+    """Starts a run in a fork of the run server, or like Dagster's default launcher without one."""
 
     def launch_run(self, context: "LaunchRunContext") -> None:
         """Start a run.

@@ -40,13 +40,9 @@ LEVEL_DAYS = 14
 """The days that determine the level: a lasting change is the new normal after half of them."""
 LEAST_LEVEL_DAYS = 3
 LEAST_RATIO = 0.025
-"""The minimum spread of ratios: a deviation of less than 8 % is not an anomaly, even after a
-constant history.
-"""
+"""The minimum spread of ratios: a deviation below 8 % is not an anomaly."""
 LEAST_FRACTION = 0.0025
-"""The minimum spread of fractions: a deviation of less than 0.8 % of the rows is not an
-anomaly.
-"""
+"""The minimum spread of fractions: a deviation below 0.8 % of the rows is not an anomaly."""
 _WEEK_AROUND = 3
 
 
@@ -111,7 +107,6 @@ def _evaluation(
 
 
 def _days(past: Sequence[Point], today: date) -> dict[date, float]:
-    """Return the last value of each day in the window before today, in order."""
     since = today - timedelta(days=WINDOW_DAYS)
     last = {point.day: point.value for point in past if since <= point.day < today}
     return dict(sorted(last.items()))

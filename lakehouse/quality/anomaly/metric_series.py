@@ -48,9 +48,7 @@ GROWTH = Kind(low_from=0.0)
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The expected range of a value, `least` to `most`; `past` contains the days that it is
-    compared with.
-    """
+    """The expected range of a value, and the days in `past` that it is compared with."""
 
     point: Point
     expected: float

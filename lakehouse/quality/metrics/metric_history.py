@@ -14,9 +14,7 @@ if TYPE_CHECKING:
 
 _PREFIX = f"{FAILED_FRACTION}."
 _EACH_MINUTE_FOR = timedelta(days=2)
-"""Older values are aggregated by day: tens of thousands of runs cannot be distinguished in a
-plot.
-"""
+"""Older values are aggregated by day, since a plot cannot show tens of thousands of runs."""
 _KEYS = ["table_name", "metric", "span"]
 _COLUMNS = [*_KEYS, "measured_at", "last", "greatest"]
 _READ = ("table_name", "metric", "value", "measured_at")
@@ -24,18 +22,14 @@ _READ = ("table_name", "metric", "value", "measured_at")
 
 @dataclass
 class MetricHistory:
-    """The history of one table: its row count after each write, and the failed share of rows by
-    check, 0 to 1.
-    """
+    """The row count of a table after each write, and the failed share by check, 0 to 1."""
 
     rows: Series = ()
     failed_shares: Mapping[str, Series] = field(default_factory=dict)
 
     @property
     def greatest_failed_shares(self) -> Series:
-        """The largest failed share of all checks by timestamp, without the anomaly check, which
-        does not count rows.
-        """
+        """The largest failed share by timestamp, without the anomaly check."""
         greatest: dict[datetime, float] = {}
         for check, series in self.failed_shares.items():
             if check == NO_ANOMALY:

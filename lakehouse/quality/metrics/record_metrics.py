@@ -9,7 +9,7 @@ import dagster as dg
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.write.append_without_spark import append_once
 from lakehouse.orchestration.asset_keys import asset_key
-from lakehouse.orchestration.dagster_internals import add_run_tags, show_with_run
+from lakehouse.orchestration.dagster_internals import add_run_tags
 from lakehouse.orchestration.written_metadata import table_metadata
 from lakehouse.quality.metrics.run_metrics import Zones, metrics_of_run
 from lakehouse.runtime.run_tags import HIDDEN_PREFIX
@@ -18,8 +18,6 @@ from lakehouse.tables.table import IcebergTable
 MEASURED_AT = "measured_at"
 RECORDED = f"{HIDDEN_PREFIX}metrics"
 """Tag of a run whose metrics are recorded: its id, and their number."""
-HINDERED = f"{HIDDEN_PREFIX}metrics-hindered"
-"""Tag of a run whose metrics failed to be recorded: its id; the failure is reported once."""
 LOOK_BACK = timedelta(days=2)
 _FINISHED = [
     dg.DagsterRunStatus.SUCCESS,
@@ -57,32 +55,21 @@ class Recorder:
         return len(rows)
 
     def try_to_record(self, instance: dg.DagsterInstance, run_id: str) -> bool:
-        """Record a run; an error is logged and shown with the run, but not raised."""
+        """Record a run; an error is only logged."""
         try:
             self.record(instance, run_id)
         except Exception as error:
-            _report(
-                instance,
-                run_id,
-                f"The metrics of run {run_id[:8]} are not recorded yet, which is tried again:"
-                f" {error}",
+            _log.warning(
+                "The metrics of run %s are not recorded yet, and it is retried: %s",
+                run_id[:8],
+                error,
             )
             return False
         return True
 
 
-def _report(instance: dg.DagsterInstance, run_id: str, message: str) -> None:
-    _log.warning(message)
-    run = instance.get_run_by_id(run_id)
-    if run is not None and run.tags.get(HINDERED) != run_id:
-        show_with_run(instance, run, message)
-        add_run_tags(instance, run_id, {HINDERED: run_id})
-
-
 def unrecorded(instance: dg.DagsterInstance, limit: int) -> list[str]:
-    """Return finished runs of the last two days without recorded metrics, oldest first, at most
-    `limit`.
-    """
+    """Return the oldest finished runs of the last two days without recorded metrics."""
     since = datetime.now(UTC) - LOOK_BACK
     filters = dg.RunsFilter(statuses=_FINISHED, updated_after=since)
     newest_first = [record.dagster_run for record in instance.get_run_records(filters)]
@@ -91,9 +78,7 @@ def unrecorded(instance: dg.DagsterInstance, limit: int) -> list[str]:
 
 
 def _is_recorded(run: dg.DagsterRun) -> bool:
-    """Return whether the metrics of a run are recorded. A re-executed run also has the tags of
-    its parent.
-    """
+    """Whether a run is recorded; a re-executed run also has the tags of its parent."""
     run_id = run.tags.get(RECORDED, "").partition(" ")[0]
     return run_id == run.run_id
 

@@ -82,9 +82,7 @@ def of_write(
 
 
 def _reads(written: WriteMetadata, at: datetime, partition: str | None) -> Iterator[Metric]:
-    """Yield the share of files that the write read from each input table, if known from
-    metadata.
-    """
+    """Yield the share of files that the write read from each input table, if known."""
     for pin in written.inputs.values():
         scanned = WriteMetadata.from_metadata(pin)
         files, all_files = scanned.scanned_files, scanned.scanned_total_files
@@ -95,9 +93,7 @@ def _reads(written: WriteMetadata, at: datetime, partition: str | None) -> Itera
 
 
 def of_check(evaluation: dg.AssetCheckEvaluation, at: datetime) -> Iterator[Metric]:
-    """Yield the failed share of a check; 0 or 1 if it does not count rows, nothing if there
-    were none.
-    """
+    """Yield the failed share of a check; 0 or 1 if it counts no rows, nothing without rows."""
     check_metadata = CheckMetadata.from_metadata(evaluation.metadata)
     failed, total = check_metadata.failed_rows, check_metadata.total_rows
     if total == 0:

@@ -51,9 +51,7 @@ class Arguments:
 
     @property
     def first_day_with_method(self) -> int:
-        """The index of the first file with the column payment_method: after a third of the
-        days.
-        """
+        """The index of the first file with payment_method: after a third of the days."""
         return self.days // 3
 
     @property

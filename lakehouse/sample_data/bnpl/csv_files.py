@@ -97,12 +97,10 @@ def _well_formed(
 
 
 def _look_up(words: Iterable[str], codes: np.ndarray) -> "pa.Array[Any]":
-    """Return the word of each code; NULL for a negative code."""
     return pa.array(list(words)).take(pa.array(codes, mask=codes < 0))
 
 
 def _joined(*parts: Any) -> "pa.Array[Any]":
-    """Join texts element-wise; the last argument is the separator."""
     texts: pa.Array[Any] = pc.binary_join_element_wise(*parts)
     return texts
 

@@ -66,9 +66,7 @@ def _versions(
     thirds: int,
     rng: Generator,
 ) -> list[pd.DataFrame]:
-    """Return further versions, and add defects to the transactions; each transaction is used at
-    most once.
-    """
+    """Return further versions, and add defects; each transaction is used at most once."""
     order = rng.permutation(len(transactions))
     file = transactions["file"].to_numpy()
     counts = {**seconds, "late": planted_across_files(arguments, LATE_RATE)}
@@ -94,7 +92,6 @@ def _versions(
 
 
 def _deal(order: np.ndarray, counts: Mapping[str, int]) -> dict[str, np.ndarray]:
-    """Split the start of an array into parts of the given sizes."""
     ends = np.cumsum(list(counts.values()))
     return dict(zip(counts, np.split(order, ends)[:-1], strict=True))
 
@@ -111,9 +108,7 @@ def _later_copies(
 
 
 def _in_files(rows: pd.DataFrame, rng: Generator) -> pd.DataFrame:
-    """Return the rows ordered by file and shuffled within each, so that versions are not in
-    order.
-    """
+    """Return the rows by file, shuffled within each, so that versions are not in order."""
     mixed = rng.permutation(len(rows))
     by_file = np.argsort(rows["file"].to_numpy()[mixed], kind="stable")
     return rows.iloc[mixed[by_file]]

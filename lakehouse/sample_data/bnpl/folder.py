@@ -1,11 +1,10 @@
-"""The output folder of a generation: files appear atomically and are only overwritten by equal
-ones.
-"""
+"""The output folder of a generation, which is only overwritten by equal files."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from lakehouse.sample_data.bnpl.arguments import TRUTH, Arguments
 
@@ -35,21 +34,14 @@ def check_folder(out: Path, arguments: Arguments) -> None:
 
 
 @contextmanager
-def hidden_until_complete(out: Path, names: Sequence[str]) -> Iterator[dict[str, Path]]:
-    """Provide hidden names for files; rename all at the end, or remove them after an error."""
+def staging_folder(out: Path) -> Iterator[Path]:
+    """Provide a hidden folder, whose files are moved to `out` at the end; none after an error."""
     out.mkdir(parents=True, exist_ok=True)
-    for pattern in _PATTERNS:
-        # Left by a killed run.
-        for file in out.glob(f".{pattern}"):
-            file.unlink()
-    hidden = {name: out / f".{name}" for name in names}
-    try:
-        yield hidden
-        for name, path in hidden.items():
-            path.replace(out / name)
-    finally:
-        for path in hidden.values():
-            path.unlink(missing_ok=True)
+    with TemporaryDirectory(prefix=".generated-", dir=out) as staging:
+        yield Path(staging)
+        # `truth.json` is first: it identifies the arguments of an interrupted generation.
+        for file in sorted(Path(staging).iterdir(), reverse=True):
+            file.replace(out / file.name)
 
 
 def _arguments_of(truth: Path) -> object:

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
 from itertools import count
@@ -13,10 +13,9 @@ import numpy as np
 from lakehouse.sample_data.bnpl.arguments import TRUTH, Arguments
 from lakehouse.sample_data.bnpl.csv_files import as_text, write_csv
 from lakehouse.sample_data.bnpl.delivered_rows import make_rows
-from lakehouse.sample_data.bnpl.folder import check_folder, hidden_until_complete
+from lakehouse.sample_data.bnpl.folder import check_folder, staging_folder
 from lakehouse.sample_data.bnpl.transactions import DAY_SECONDS
 from lakehouse.sample_data.bnpl.truth import Truth, truth_of
-from lakehouse.sample_data.bnpl.truth_rows import SampleFile
 from lakehouse.sample_data.bnpl.world import make_world
 
 Progress = Callable[[int, int], None]
@@ -58,21 +57,17 @@ def generate(
     def end_step() -> None:
         progress(next(steps), 2 * days + 2)
 
-    # Renamed first: it identifies the arguments of a generation that was stopped between two
-    # renames.
-    with hidden_until_complete(out, [TRUTH, *arguments.file_names]) as hidden:
-        _write_days(arguments, hidden, end_step)
-        files = [SampleFile(name, hidden[name]) for name in arguments.file_names]
-        truth = truth_of(files, each=end_step)
+    with staging_folder(out) as staging:
+        _write_days(arguments, staging, end_step)
+        truth = truth_of([staging / name for name in arguments.file_names], each=end_step)
         end_step()
         content = {"arguments": arguments.as_json(), **truth.as_json()}
-        hidden[TRUTH].write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        text = json.dumps(content, indent=1) + "\n"
+        (staging / TRUTH).write_text(text, encoding="utf-8")
     return Generated(tuple(out / name for name in arguments.file_names), out / TRUTH, truth)
 
 
-def _write_days(
-    arguments: Arguments, paths: Mapping[str, Path], end_step: Callable[[], None]
-) -> None:
+def _write_days(arguments: Arguments, folder: Path, end_step: Callable[[], None]) -> None:
     rng = np.random.default_rng(arguments.seed)
     world = make_world(arguments, rng)
     rows = make_rows(arguments, world, rng)
@@ -80,8 +75,9 @@ def _write_days(
     for day, name in enumerate(arguments.file_names):
         rows_of_day = rows[rows["file"] == day]
         with_method = day >= arguments.first_day_with_method
-        write_csv(as_text(rows_of_day, world, arguments, with_method=with_method), paths[name])
+        path = folder / name
+        write_csv(as_text(rows_of_day, world, arguments, with_method=with_method), path)
         midnight = (arguments.start_day + day + 1) * DAY_SECONDS - _UTC_OFFSET_SECONDS
         # The first day's file is the oldest, regardless of when it was written.
-        os.utime(paths[name], (midnight, midnight))
+        os.utime(path, (midnight, midnight))
         end_step()

@@ -1,11 +1,12 @@
 """The outcome of each row after all files are delivered: which version of a transaction wins."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from lakehouse.sample_data.bnpl.truth_rows import SampleFile, read_rows
+from lakehouse.sample_data.bnpl.truth_rows import read_rows
 
 CLEAN, SUPERSEDED, QUARANTINED = OUTCOMES = ("clean", "superseded", "quarantined")
 _NO_ROW = np.iinfo(np.int64).min
@@ -13,7 +14,7 @@ _NO_ROW = np.iinfo(np.int64).min
 
 
 def assign_outcomes(
-    files: Sequence[SampleFile], *, each: Callable[[], None] = lambda: None
+    files: Sequence[Path], *, each: Callable[[], None] = lambda: None
 ) -> pd.DataFrame:
     """Return all rows of the files with their `outcome`: `clean`, `superseded` or
     `quarantined`.
@@ -36,14 +37,12 @@ def assign_outcomes(
 
 
 def _winners(valid: pd.DataFrame) -> pd.Index:
-    """Return the positions of the winning rows."""
     # Rows are ordered by (file name, row), and a stable sort preserves this order.
     by_age = valid[["transaction_id", "created_at"]].sort_values("created_at", kind="stable")
     return by_age.drop_duplicates("transaction_id", keep="last").index
 
 
 def _is_overtaken(rows: pd.DataFrame, is_valid: pd.Series, winners: pd.Index) -> pd.Series:
-    """Return which rows have a newer valid row of their transaction."""
     created = rows["created_at"]
     by_transaction = created.where(is_valid, _NO_ROW).groupby(rows["transaction_id"])
     newest = by_transaction.transform("max")

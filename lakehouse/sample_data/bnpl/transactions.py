@@ -39,9 +39,7 @@ UTC and local time.
 FOREIGN_SHARE = 0.03
 """The share of transactions in another currency than the customer's own."""
 PREFERRED_SHARE = 0.7
-"""The share of transactions with the customer's preferred method; other transactions use any
-method.
-"""
+"""The share of transactions with the customer's preferred method."""
 LARGEST_CENTS = 2_000_000_000
 _HOUR_WEIGHTS = np.array(
     [1, 1, 1, 1, 1, 1, 2, 3, 4, 5, 6, 7, 9, 8, 6, 6, 6, 7, 8, 10, 11, 10, 7, 3], dtype=float
@@ -111,9 +109,7 @@ def make_transactions(
 
 
 def _ids(arguments: Arguments, file: np.ndarray, by_day: np.ndarray) -> np.ndarray:
-    """Return ids above 2^53, where floats cannot distinguish neighbours; seeds and days have
-    separate ranges.
-    """
+    """Return ids above 2^53, which floats cannot distinguish; seeds have separate ranges."""
     first_of_day = np.cumsum(by_day) - by_day
     number = np.arange(len(file)) - first_of_day[file]
     seed = _FIRST_ID + arguments.seed % _SEEDS * _IDS_PER_SEED

@@ -5,7 +5,6 @@ more.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -57,22 +56,14 @@ _DATE = r"\d{4}-\d\d-\d\d"
 _TIMESTAMP = rf"^{_DATE}T\d\d:\d\d:\d\d(\.\d{{1,6}})?(Z|[+-]\d\d:\d\d)$"
 
 
-@dataclass(frozen=True)
-class SampleFile:
-    """A delivered file: its name and path."""
-
-    name: str
-    path: Path
-
-
-def read_rows(file: SampleFile) -> pd.DataFrame:
+def read_rows(file: Path) -> pd.DataFrame:
     """Return a file's rows, numbered from 1; `reasons` has one bit per entry of REASONS, in
     order.
 
     `amount` is in cents, `transaction_date` in days and `created_at` in microseconds since
     1970. A NULL number is 0; `has_transaction_id` and `has_created_at` distinguish it.
     """
-    texts = _read_texts(file.path)
+    texts = _read_texts(file)
     typed = _typed(texts)
     masks = dict(_reasons(texts, typed))
     count = len(texts["status"])
@@ -108,7 +99,6 @@ def _read_texts(path: Path) -> "dict[str, pa.Array[Any]]":
 
 
 def _typed(texts: "Mapping[str, pa.Array[Any]]") -> "dict[str, pa.Array[Any]]":
-    """Return the columns cast to their types, NULL if unreadable."""
     return {
         **texts,
         "transaction_id": _integers(texts["transaction_id"]),

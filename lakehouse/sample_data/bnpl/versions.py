@@ -51,7 +51,6 @@ def later_files(file: np.ndarray, arguments: Arguments, rng: Generator) -> np.nd
 
 
 def _steps(share: np.ndarray, room: np.ndarray) -> np.ndarray:
-    """Return a number of steps from 1 to the available room."""
     steps: np.ndarray = np.minimum(1 + np.floor(share * room).astype(np.int32), room)
     return steps
 
@@ -77,9 +76,7 @@ def second_versions(
 def newer(
     older: pd.DataFrame, file: np.ndarray, arguments: Arguments, rng: Generator
 ) -> pd.DataFrame:
-    """Return settled versions that arrive in the given files, created after the older ones and
-    before the end of their file's day.
-    """
+    """Return newer settled versions, created before the end of their file's day."""
     end = (arguments.start_day + file.astype(np.int64) + 1) * DAY_SECONDS - 1
     created = older["created"].to_numpy()
     room = np.maximum(end - created - 1, 0)
@@ -91,9 +88,7 @@ def newer(
 
 
 def _moved(versions: pd.DataFrame, arguments: Arguments, rng: Generator) -> pd.DataFrame:
-    """Return the versions with another transaction date: the day before, or a day up to their
-    arrival.
-    """
+    """Return the versions with another transaction date."""
     day = versions["day"].to_numpy()
     ahead = arguments.start_day + versions["file"].to_numpy() - day
     forward = _steps(rng.random(len(day)), ahead)

@@ -3,14 +3,12 @@ and the cause.
 """
 
 import re
-from dataclasses import replace
 
 import pytest
 
-from lakehouse.errors import ComputeFailed, FrameMismatch, TableBusy
-from lakehouse.iceberg.rules.rows import expression, not_null
+from lakehouse.errors import ComputeFailed, FrameMismatch
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
-from lakehouse.orchestration.run_failures.function_error_text import explained, rule_naming
+from lakehouse.orchestration.run_failures.function_error_text import explained
 from lakehouse.tables.table import Column, IcebergTable, Overwrite
 
 TABLE = IcebergTable(
@@ -55,14 +53,6 @@ def test_of_a_table_with_personal_data_no_value_is_told():
 
 @pytest.mark.unit
 @pytest.mark.parametrize(
-    "error", [TableBusy("silver.t is locked."), OSError("No space left on device")]
-)
-def test_what_is_no_fault_of_the_function_is_left_as_it_is(error):
-    assert explained(TABLE, failing, error) is None
-
-
-@pytest.mark.unit
-@pytest.mark.parametrize(
     ("next_command", "said"),
     [("", "lakehouse retry silver.t"), ("lakehouse try silver.t", "lakehouse try silver.t")],
 )
@@ -89,20 +79,6 @@ def test_a_frame_that_does_not_fit_is_said_to_come_of_the_function():
         str(said) == "silver.t: the frame lacks id. It is returned by failing"
         f" ({HERE}:{first_line_of(failing)})."
     )
-
-
-@pytest.mark.unit
-@pytest.mark.parametrize(
-    ("cause", "rule"),
-    [
-        ("name `t`.`nam` cannot be resolved.", "named"),
-        ("name `nam` cannot be resolved.", "named"),
-        ("nam", None),
-    ],
-)
-def test_the_rule_is_named_whose_column_is_not_there(cause, rule):
-    rules = [not_null("id"), expression("named", "nam <> 'x'")]
-    assert rule_naming(replace(TABLE, rules=rules), f"A column with {cause}") == rule
 
 
 def returns_nothing(engine):

@@ -34,9 +34,7 @@ def raised(error: Exception, table: IcebergTable = PEOPLE) -> Exception:
 def test_an_error_is_told_without_its_text_and_what_it_came_of() -> None:
     found = raised(ValueError(f"cannot read {SECRET}"))
     assert isinstance(found, ComputeFailed)
-    assert str(found).startswith(
-        "silver.p could not be computed: ValueError (test_withheld_values.py, line "
-    )
+    assert str(found).startswith("silver.p could not be computed: ValueError.")
     assert SECRET not in "".join(traceback.format_exception(found))
 
 
@@ -72,7 +70,7 @@ def test_a_failure_of_dagster_goes_through() -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "message"),
     [
         (
             NotADirectoryError(20, "Not a directory", "/a/b"),
@@ -84,5 +82,5 @@ def test_a_failure_of_dagster_goes_through() -> None:
         (KeyError(SECRET), "KeyError"),
     ],
 )
-def test_a_text_is_told_where_no_data_can_be_in_it(error: Exception, said: str) -> None:
-    assert cause_without_data(error) == said
+def test_a_text_is_told_where_no_data_can_be_in_it(error: Exception, message: str) -> None:
+    assert cause_without_data(error) == message

@@ -12,7 +12,6 @@ from typing import Any, cast
 from urllib.parse import urlsplit
 
 import boto3
-from botocore.exceptions import EndpointConnectionError
 
 from lakehouse.runtime import jars, jvm
 from lakehouse.settings import Settings
@@ -23,23 +22,14 @@ _JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 @dataclass
 class GlueStandIn:
-    """Runs jobs that `create_job` made on moto, as a client of Glue."""
-
     settings: Settings
     folder: Path
     processes: dict[str, subprocess.Popen] = field(default_factory=dict)
     stopped: set[str] = field(default_factory=set)
-    stopping: dict[str, int] = field(default_factory=dict)
-    """How often a run that is being stopped says so before it is."""
-    stopping_turns: int = 3
-    failing_calls: int = 0
-    """So many calls of `get_job_run` fail from now on."""
-    refused_stops: int = 0
-    """So many stops are refused from now on."""
+    stopping: set[str] = field(default_factory=set)
     meta: Any = field(default_factory=lambda: SimpleNamespace(region_name="eu-central-1"))
 
     def start_job_run(self, JobName: str, Arguments: dict[str, str]) -> dict[str, str]:  # noqa: N803
-        """Start the script of a job."""
         job = boto3.client("glue", endpoint_url=self.settings.endpoint_url).get_job(
             JobName=JobName
         )["Job"]
@@ -50,7 +40,7 @@ class GlueStandIn:
             place.netloc, place.path[1:], str(script)
         )
         given = {"--JOB_NAME": JobName, **job["DefaultArguments"], **Arguments}
-        with self.log(run_id).open("wb") as said:
+        with self.log(run_id).open("wb") as log:
             self.processes[run_id] = subprocess.Popen(
                 [
                     sys.executable,
@@ -60,62 +50,39 @@ class GlueStandIn:
                 cwd=self.folder,
                 env=self._environment(given),
                 stdin=subprocess.DEVNULL,
-                stdout=said,
+                stdout=log,
                 stderr=subprocess.STDOUT,
             )
         return {"JobRunId": run_id}
 
     def get_job_run(self, JobName: str, RunId: str) -> dict[str, Any]:  # noqa: N803
-        """Tell the state of a run."""
-        if self.failing_calls:
-            self.failing_calls -= 1
-            raise EndpointConnectionError(endpoint_url="https://glue.example")
         state = _STATES.get(self.processes[RunId].poll(), "FAILED")
         if RunId in self.stopping:
-            state = self._stopping_state(RunId)
+            self.processes[RunId].kill()
+            self.processes[RunId].wait()
+            self.stopped.add(RunId)
+            state = "STOPPED"
         return {"JobRun": {"Id": RunId, "JobName": JobName, "JobRunState": state}}
 
     def batch_stop_job_run(self, JobName: str, JobRunIds: list[str]) -> dict[str, Any]:  # noqa: N803
-        """Begin to stop runs; they go on meanwhile."""
-        if self.refused_stops:
-            self.refused_stops -= 1
-            detail = {"ErrorCode": "ThrottlingException", "ErrorMessage": "Rate exceeded"}
-            refused = [
-                {"JobName": JobName, "JobRunId": run_id, "ErrorDetail": detail}
-                for run_id in JobRunIds
-            ]
-            return {"SuccessfulSubmissions": [], "Errors": refused}
         for run_id in JobRunIds:
-            self.stopping.setdefault(run_id, self.stopping_turns)
+            self.stopping.add(run_id)
         stopped = [{"JobName": JobName, "JobRunId": run_id} for run_id in JobRunIds]
         return {"SuccessfulSubmissions": stopped, "Errors": []}
 
-    def _stopping_state(self, run_id: str) -> str:
-        if self.stopping[run_id]:
-            self.stopping[run_id] -= 1
-            return "STOPPING"
-        self.processes[run_id].kill()
-        self.processes[run_id].wait()
-        self.stopped.add(run_id)
-        return "STOPPED"
-
     def arguments(self, run_id: str) -> dict[str, str]:
-        """Return what the script of a run was started with."""
         words = cast(list[str], self.processes[run_id].args)[2:]
         return dict(zip(words[::2], words[1::2], strict=True))
 
     def log(self, run_id: str) -> Path:
-        """Return where a run's output goes."""
         return self.folder / f"{run_id}.log"
 
     def end(self) -> None:
-        """Kill what still runs."""
         for process in self.processes.values():
             process.kill()
             process.wait()
 
     def _environment(self, arguments: dict[str, str]) -> dict[str, str]:
-        """Return what the platform gives a job: its jars, and who it may be on AWS."""
         if arguments.get("--datalake-formats") != "iceberg":
             platform = "--conf spark.ui.enabled=false pyspark-shell"
         else:

@@ -11,7 +11,6 @@ from typing import Any
 
 import boto3
 import dagster as dg
-import pyarrow as pa
 import pytest
 from dagster_pipes import (
     PipesContext,
@@ -24,7 +23,6 @@ from pyiceberg.types import LongType, NestedField
 
 from lakehouse.errors import SettingsError
 from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.iceberg.metadata.commit_properties import CommitProperties
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_result import Unchanged
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
@@ -81,8 +79,6 @@ class ServerlessStub:
 
 
 class ClusterStub:
-    """Takes a cluster, whose only step has told `message` by its end."""
-
     def __init__(self, settings: Settings, message: Any) -> None:
         self.settings, self.message, self.started = settings, message, {}
         self.meta = SimpleNamespace(region_name="eu-central-1")
@@ -101,7 +97,7 @@ class ClusterStub:
             message_writer=PipesS3MessageWriter(client, interval=0.1),
             params_loader=PipesMappingParamsLoader(pipes_params),
         ) as pipes:
-            self.asked = pipes.extras
+            self.request = pipes.extras
             pipes.report_custom_message(self.message)
         return {"JobFlowId": "j-1"}
 
@@ -109,28 +105,10 @@ class ClusterStub:
         return {"Cluster": {"Id": "j-1", "Status": {"State": "TERMINATED"}}}
 
 
-class PublishingStub(ClusterStub):
-    """Takes a cluster, whose step has published the table and could not tell it."""
-
-    def run_job_flow(self, **params: Any) -> dict[str, str]:
-        started = super().run_job_flow(**params)
-        publish(self.settings, self.asked["run"]["run_id"])
-        return started
-
-
 def make_table(settings: Settings) -> None:
-    """Make the table that the job computes, without a row."""
     client = Catalog.of(settings).client
     client.create_namespace("gold")
     client.create_table("gold.figures", Schema(NestedField(1, "id", LongType())))
-
-
-def publish(settings: Settings, run_id: str) -> None:
-    """Publish rows of the table, as the write of a run does."""
-    told = CommitProperties("write", f"of {run_id}", run_id=run_id).to_summary()
-    Catalog.of(settings).load("gold.figures").append(
-        pa.table({"id": [1, 2]}), snapshot_properties=told
-    )
 
 
 @pytest.fixture
@@ -159,7 +137,7 @@ def test_emr_serverless_is_given_the_script_and_where_to_answer(run):
     result = run("emr-serverless", stub, SERVERLESS)
 
     assert not result.success
-    assert "the job emr-serverless:" in result.messages[0]
+    assert "The job emr-serverless:" in result.messages[0]
     submit = stub.started["jobDriver"]["sparkSubmit"]
     assert submit["entryPoint"] == "s3://lake/jobs/script.py"
     argument, code, *pipes = submit["entryPointArguments"]
@@ -198,32 +176,9 @@ def test_a_cluster_of_emr_is_given_a_step_and_ends_after_it(run, aws_settings):
         "s3://lake/jobs/script.py",
         "--lakehouse-code",
     ]
-    assert stub.asked["table"] == "gold.figures"
+    assert stub.request["table"] == "gold.figures"
     assert stub.started["Instances"] == {"KeepJobFlowAliveWhenNoSteps": False}
     assert result.asset("gold.figures").status == "unchanged"
-
-
-@pytest.mark.long
-def test_of_a_job_that_published_and_told_nothing_is_said_that_it_published(run, aws_settings):
-    make_table(aws_settings)
-    result = run("emr", PublishingStub(aws_settings, {}), {"Name": "figures"})
-
-    main = Catalog.of(aws_settings).load("gold.figures").current_snapshot()
-    assert not result.success
-    assert f"gold.figures was published as snapshot {main.snapshot_id}, and" in str(
-        result.messages
-    )
-    assert "`lakehouse retry gold.figures` computes it once more" in str(result.messages)
-
-
-@pytest.mark.long
-def test_what_another_run_published_is_not_taken_for_what_a_job_did(run, aws_settings):
-    make_table(aws_settings)
-    publish(aws_settings, "another run")
-    result = run("emr", ClusterStub(aws_settings, {}), {"Name": "figures"})
-
-    assert not result.success
-    assert "gold.figures was not computed: the job emr:" in str(result.messages)
 
 
 @pytest.mark.long
@@ -241,8 +196,8 @@ def test_a_job_removes_what_it_was_asked_with_its_version(aws_settings):
     store = open_bucket(aws_settings)
     keep_versions(store)
     store.write_text("jobs/runs/a/context.json", "{}")
-    asked = {"bucket": store.bucket, "key": "jobs/runs/a/context.json"}
-    with _ReadOnce(store.client).load_context(asked) as context:
+    request = {"bucket": store.bucket, "key": "jobs/runs/a/context.json"}
+    with _ReadOnce(store.client).load_context(request) as context:
         assert context == {}
         assert store.all_versions("jobs/runs/") == []
 

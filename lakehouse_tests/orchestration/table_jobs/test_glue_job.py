@@ -16,7 +16,6 @@ import dagster as dg
 import pyarrow as pa
 import pytest
 
-from lakehouse.iceberg.commit.lock import WriteLog
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.pyspark_internals import has_context
 from lakehouse.iceberg.metadata.spark_line import is_spark_3
@@ -29,7 +28,6 @@ from lakehouse.orchestration.table_jobs import job_services
 from lakehouse.orchestration.table_jobs.job_answer import OUTCOME, outcome_message
 from lakehouse.project import load_project
 from lakehouse.settings import Settings, TableJob
-from lakehouse.storage.file_lock import file_lock
 from lakehouse_tests.cli.projects import forget
 from lakehouse_tests.docs.markdown import ROOT, sections
 from lakehouse_tests.orchestration.table_jobs.glue_stand_in import GlueStandIn
@@ -109,27 +107,6 @@ def slow(orders: DataFrame) -> DataFrame:
 """,
 }
 
-TELLS_OF_A_WRITE = """
-import sys
-
-import boto3
-from dagster_pipes import (
-    PipesCliArgsParamsLoader,
-    PipesS3ContextLoader,
-    PipesS3MessageWriter,
-    open_dagster_pipes,
-)
-
-with open_dagster_pipes(
-    context_loader=PipesS3ContextLoader(boto3.client("s3")),
-    message_writer=PipesS3MessageWriter(boto3.client("s3"), interval=0.1),
-    params_loader=PipesCliArgsParamsLoader(),
-) as pipes:
-    told = {"table": "gold.slow", "write_id": "abc"}
-    pipes.report_custom_message({"lakehouse/begun": told})
-sys.exit(1)
-"""
-
 PUBLISHES = """
 import sys
 import time
@@ -166,20 +143,16 @@ with open_dagster_pipes(
 
 @dataclass
 class Shop:
-    """A project whose gold tables a job of Glue computes."""
-
     settings: Settings
     glue: GlueStandIn
 
     def run(self, table: str, **how: Any) -> RunResult:
-        """Run an asset of it, as a command does."""
         definitions = load_project(self.settings).definitions(lambda: self.settings)
         selection = dg.AssetSelection.assets(asset_key(table))
         with open_instance(self.settings) as instance:
             return materialize(definitions, instance, selection, **how)
 
     def set_script(self, text: str) -> None:
-        """Let the job run another script."""
         self._s3.put_object(Bucket="lake", Key="jobs/other.py", Body=text.encode())
         client = boto3.client("glue", endpoint_url=self.settings.endpoint_url)
         job = client.get_job(JobName="lakehouse")["Job"]
@@ -194,24 +167,20 @@ class Shop:
 
     @property
     def left(self) -> list[str]:
-        """Keys of what runs of jobs left in the bucket."""
         listed = self._s3.list_objects_v2(Bucket="lake", Prefix="jobs/runs/")
         return [item["Key"] for item in listed.get("Contents", ())]
 
     def materializations(self, table: str) -> int:
-        """Count what Dagster has recorded of a table."""
         with open_instance(self.settings) as instance:
             return len(instance.fetch_materializations(asset_key(table), limit=9).records)
 
     def recorded_snapshots(self, table: str) -> list[int]:
-        """The snapshots of a table that Dagster has recorded."""
         with open_instance(self.settings) as instance:
             records = instance.fetch_materializations(asset_key(table), limit=9).records
         materialized = [record.asset_materialization for record in records]
         return [int(str(of.metadata["iceberg/snapshot_id"].value)) for of in materialized if of]
 
     def logged(self) -> list[str]:
-        """What Dagster's log says of all runs."""
         with open_instance(self.settings) as instance:
             return [
                 entry.user_message
@@ -256,7 +225,6 @@ def shop(
 
 
 def create_job_of_the_page() -> None:
-    """Make the job as docs/glue.md does."""
     (block,) = (
         block
         for section in sections(ROOT / "docs" / "glue.md")
@@ -267,7 +235,6 @@ def create_job_of_the_page() -> None:
 
 
 def land_orders(settings: Settings) -> None:
-    """Make the table that others are computed from."""
     days = [date(2026, 1, 1), date(2026, 1, 1), date(2026, 1, 2), date(2026, 1, 3)]
     rows = pa.table({"day": days, "amount": pa.array([10, 5, 20, 700], pa.int64())})
     client = Catalog.of(settings).client
@@ -292,17 +259,7 @@ def publish_slow(settings: Settings) -> dict[str, Any]:
     )
 
 
-def is_locked(file: Path) -> bool:
-    """Whether some process holds the lock of a file."""
-    try:
-        with file_lock(file, 0, BlockingIOError()):
-            return False
-    except BlockingIOError:
-        return True
-
-
 def interrupt_once_said(log: Path, text: str) -> None:
-    """Interrupt this process once a job has said something."""
     wait_for(lambda: log.is_file() and text in log.read_text(), f"{text!r} in {log}")
     os.kill(os.getpid(), signal.SIGINT)
 
@@ -336,20 +293,7 @@ def test_a_job_computes_the_partitions_of_a_run(shop: Shop) -> None:
     assert shop.left == []
 
 
-@on_glue
-def test_the_job_looks_at_all_rows_for_a_rule_that_failed_last(shop: Shop) -> None:
-    land_orders(shop.settings)
-    shop.run("gold.totals", partition=("2026-01-01", "2026-01-02"))
-    result = shop.run("gold.totals", partition="2026-01-02")
-
-    assert result.success, (result.messages, shop.glue.log("jr_1").read_text())
-    (found,) = (check for check in result.checks if check.name == "round")
-    assert (found.passed, found.metadata["total_rows"]) == (False, 2)
-    assert not has_context(), "This process has started a Spark."
-
-
 def run_interrupted(shop: Shop, said: str) -> None:
-    """Run a table that takes long, and interrupt it once its job has said something."""
     waiting = threading.Thread(target=interrupt_once_said, args=(shop.glue.log("jr_0"), said))
     waiting.start()
     with pytest.raises(KeyboardInterrupt):
@@ -368,27 +312,6 @@ def test_what_a_job_published_before_it_was_stopped_is_recorded(shop: Shop) -> N
     assert shop.left == []
 
 
-def test_an_interrupt_while_the_last_messages_are_read_loses_none_of_them(
-    shop: Shop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    message = publish_slow(shop.settings)
-    shop.set_script(PUBLISHES % (message, 0))
-    get_job_run = shop.glue.get_job_run
-
-    def interrupted_at_the_end(**of: str) -> dict[str, Any]:
-        found = get_job_run(**of)
-        if found["JobRun"]["JobRunState"] == "SUCCEEDED":
-            signal.raise_signal(signal.SIGINT)
-        return found
-
-    monkeypatch.setattr(shop.glue, "get_job_run", interrupted_at_the_end)
-    with pytest.raises(KeyboardInterrupt):
-        shop.run("gold.slow")
-
-    assert shop.recorded_snapshots("gold.slow") == [message[OUTCOME]["snapshot_id"]]
-    assert shop.left == []
-
-
 @on_glue
 def test_an_interrupt_stops_the_job(shop: Shop) -> None:
     land_orders(shop.settings)
@@ -399,75 +322,17 @@ def test_an_interrupt_stops_the_job(shop: Shop) -> None:
     assert shop.left == []
 
 
-def test_a_job_that_says_nothing_fails_the_run(shop: Shop) -> None:
-    shop.set_script("print('done')")
+@pytest.mark.parametrize(
+    ("script", "failure"),
+    [
+        ("print('done')", "ended without a result"),
+        ("raise SystemExit(3)", "failed: the run jr_0 ended as FAILED"),
+    ],
+)
+def test_a_job_without_a_result_fails_the_run(shop: Shop, script: str, failure: str) -> None:
+    shop.set_script(script)
     result = shop.run("gold.slow")
 
     assert not result.success
-    assert "gold.slow was not computed: the job glue:lakehouse ended, and did not say" in str(
-        result.messages
-    )
+    assert f"The job glue:lakehouse of gold.slow {failure}" in str(result.messages)
     assert shop.materializations("gold.slow") == 0
-
-
-def test_a_job_that_fails_fails_the_run_with_the_reason_of_the_service(shop: Shop) -> None:
-    shop.set_script("raise SystemExit(3)")
-    result = shop.run("gold.slow")
-
-    assert not result.success
-    assert "the job glue:lakehouse failed: the run jr_0 ended as FAILED" in str(result.messages)
-
-
-def test_what_is_edited_between_two_runs_of_a_process_changes_neither(shop: Shop) -> None:
-    shop.set_script("raise SystemExit(3)")
-    shop.run("gold.slow")
-    assert shop.settings.project_root is not None
-    file = shop.settings.project_root / PACKAGE / "assets" / "totals.py"
-    file.write_text(file.read_text().replace("amount AS total", "0 AS total"))
-    shop.run("gold.slow")
-
-    first, second = (shop.glue.arguments(run)["--lakehouse-code"] for run in ("jr_0", "jr_1"))
-    assert first == second
-
-
-def test_an_error_of_aws_does_not_end_the_wait_for_a_job(shop: Shop) -> None:
-    shop.glue.failing_calls = 3
-    shop.set_script("import time; time.sleep(1)")
-    result = shop.run("gold.slow")
-
-    assert "ended, and did not say what came of it" in str(result.messages)
-    assert shop.glue.failing_calls == 0
-    assert shop.glue.processes["jr_0"].poll() == 0
-    (said,) = [line for line in shop.logged() if "cannot be learned" in line]
-    assert said.startswith(
-        "How jr_0 is cannot be learned, and is asked again: Could not connect"
-    )
-
-
-def test_the_lock_is_held_until_a_stopped_job_has_ended(
-    shop: Shop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shop.set_script("import time; print('begins', flush=True); time.sleep(600)")
-    shop.glue.refused_stops = 1
-    lock = shop.settings.lock_dir / "gold.slow.lock"
-    is_held: list[bool] = []
-    stopping_state = shop.glue._stopping_state
-
-    def seen(run_id: str) -> str:
-        is_held.append(is_locked(lock))
-        return stopping_state(run_id)
-
-    monkeypatch.setattr(shop.glue, "_stopping_state", seen)
-    run_interrupted(shop, "begins")
-
-    assert is_held == [True] * 4
-    assert not is_locked(lock)
-    assert shop.glue.stopped == {"jr_0"}
-    assert shop.left == []
-
-
-def test_the_branch_of_a_stopped_job_is_known_to_the_next_writer(shop: Shop) -> None:
-    shop.set_script(TELLS_OF_A_WRITE)
-    shop.run("gold.slow")
-
-    assert WriteLog(shop.settings.lock_dir / "gold.slow.writes").dead() == ["abc"]

@@ -25,8 +25,6 @@ from lakehouse.iceberg.write.merge_rows import merge_key_rule
 from lakehouse.orchestration.asset_checks import checked_rules
 from lakehouse.orchestration.table_jobs.compute_in_job import reported_rules
 from lakehouse.orchestration.table_jobs.job_answer import (
-    all_rows_message,
-    answered_all_rows,
     answered_error,
     answered_outcome,
     error_message,
@@ -72,9 +70,9 @@ COMMON = {
     ids=lambda outcome: type(outcome).__name__,
 )
 def test_an_outcome_is_the_same_on_the_other_side(outcome: Outcome) -> None:
-    told = json.loads(json.dumps(outcome_message(outcome)))
+    reported = json.loads(json.dumps(outcome_message(outcome)))
 
-    assert answered_outcome(["another message", told], checked_rules(TABLE)) == outcome
+    assert answered_outcome(["another message", reported], checked_rules(TABLE)) == outcome
 
 
 def test_a_merge_that_repeats_a_key_is_told_as_refused() -> None:
@@ -85,31 +83,17 @@ def test_a_merge_that_repeats_a_key_is_told_as_refused() -> None:
     refused = Refused(
         **{**COMMON, "results": (broken,)}, branch="refused_abc", kept_for=timedelta(days=7)
     )
-    told = json.loads(json.dumps(outcome_message(refused)))
+    reported = json.loads(json.dumps(outcome_message(refused)))
 
-    assert answered_outcome([told], reported_rules(table, ())) == refused
+    assert answered_outcome([reported], reported_rules(table, ())) == refused
 
 
 def test_a_rule_that_is_not_known_here_costs_no_outcome() -> None:
-    told = outcome_message(Published(**COMMON, operation="append", added_rows=2))
-    answered = answered_outcome([told], [NAME])
+    reported = outcome_message(Published(**COMMON, operation="append", added_rows=2))
+    answered = answered_outcome([reported], [NAME])
 
     assert isinstance(answered, Published)
     assert [result.rule.name for result in answered.results] == [NAME.name]
-
-
-def test_what_all_rows_tell_is_the_same_on_the_other_side() -> None:
-    results = COMMON["results"][:2]
-    told = json.loads(json.dumps(all_rows_message(results)))
-
-    assert answered_all_rows(["another message", told], TABLE.rules) == results
-    assert answered_all_rows(["another message"], TABLE.rules) == ()
-
-
-def test_the_last_answer_counts() -> None:
-    first, last = Unchanged("gold.figures", "", 1), Unchanged("gold.figures", "", 2)
-
-    assert answered_outcome([outcome_message(first), outcome_message(last)], []) == last
 
 
 def test_without_an_answer_there_is_none() -> None:
@@ -127,17 +111,17 @@ def test_without_an_answer_there_is_none() -> None:
     ids=lambda error: type(error).__name__,
 )
 def test_an_error_is_of_its_kind_on_the_other_side(error) -> None:
-    told = answered_error([json.loads(json.dumps(error_message(error)))])
+    reported = answered_error([json.loads(json.dumps(error_message(error)))])
 
-    assert type(told) is type(error)
-    assert (str(told), told.next_step) == (str(error), error.next_step)
+    assert type(reported) is type(error)
+    assert (str(reported), reported.next_step) == (str(error), error.next_step)
 
 
 def test_what_blocked_there_blocks_here() -> None:
     refused = replace(
         Refused(**COMMON), results=(RuleResult(replace(NAME, on_failure="block"), 1, 3),)
     )
-    told = answered_outcome([outcome_message(refused)], checked_rules(TABLE))
+    reported = answered_outcome([outcome_message(refused)], checked_rules(TABLE))
 
-    assert isinstance(told, Refused)
-    assert [result.rule.name for result in told.reasons] == ["not_null_name"]
+    assert isinstance(reported, Refused)
+    assert [result.rule.name for result in reported.reasons] == ["not_null_name"]

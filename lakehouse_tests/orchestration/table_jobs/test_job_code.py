@@ -16,7 +16,6 @@ from lakehouse.runtime.project_code import process_code
 from lakehouse.settings import Settings, TableJob
 from lakehouse.storage.s3 import S3ObjectStore, open_bucket
 from lakehouse_tests.cli.projects import forget
-from lakehouse_tests.conftest import keep_versions
 
 pytestmark = pytest.mark.unit
 TOTALS = "code_shop/totals.sql"
@@ -45,24 +44,19 @@ def project(aws_settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def archive_of(store: S3ObjectStore, url: str) -> zipfile.ZipFile:
-    """Return an archive of the bucket."""
     content = store.open(url.removeprefix("s3://lake/")).read()
     return zipfile.ZipFile(io.BytesIO(content))
 
 
 def names_in(store: S3ObjectStore, url: str) -> list[str]:
-    """Return the names in an archive of the bucket."""
     return archive_of(store, url).namelist()
 
 
 def in_another_process() -> None:
-    """Let what follows be of a process that has read no code yet."""
     process_code.cache_clear()
 
 
 def at(monkeypatch: pytest.MonkeyPatch, later: timedelta) -> None:
-    """Let it be so much later."""
-
     class Later(datetime):
         @classmethod
         def now(cls, zone=UTC):
@@ -82,25 +76,6 @@ def test_the_archive_has_the_lakehouse_and_what_the_project_imported(project):
         "code_shop/totals.sql",
     ]
     assert not [name for name in names if "__pycache__" in name]
-
-
-def test_the_same_code_is_put_there_once(project):
-    store = open_bucket(project)
-    first = publish_code(project, store)
-    put_at = store.stat(first.removeprefix("s3://lake/"))
-
-    assert publish_code(project, store) == first
-    assert store.stat(first.removeprefix("s3://lake/")) == put_at
-
-
-@pytest.mark.long
-def test_changed_code_is_another_archive(project, tmp_path):
-    store = open_bucket(project)
-    before = publish_code(project, store)
-    (tmp_path / "code_shop" / "totals.sql").write_text("SELECT 2")
-    in_another_process()
-
-    assert publish_code(project, store) != before
 
 
 def test_a_file_that_is_edited_after_a_run_began_goes_along_as_it_was(project, tmp_path):
@@ -152,17 +127,6 @@ def test_declared_data_of_a_package_goes_along(project, tmp_path):
     ]
 
 
-def test_a_package_without_an_init_goes_along(project, tmp_path):
-    (tmp_path / "code_bare").mkdir()
-    (tmp_path / "code_bare" / "help.py").write_text("A = 1\n")
-    __import__("code_bare.help")
-    store = open_bucket(project)
-    names = names_in(store, publish_code(project, store))
-    forget("code_bare")
-
-    assert "code_bare/help.py" in names
-
-
 @pytest.mark.parametrize(
     ("folder", "is_sent"),
     [("src", True), (".venv/lib/python3.13/site-packages", False), ("../elsewhere", False)],
@@ -190,20 +154,6 @@ def test_what_lies_beside_the_package_of_the_definitions_goes_along(
         *beside,
         "laid_shop/__init__.py",
     ]
-
-
-@pytest.mark.long
-def test_code_of_half_a_month_ago_is_put_there_anew(project, monkeypatch):
-    store = open_bucket(project)
-    key = publish_code(project, store).removeprefix("s3://lake/")
-    keep_versions(store)
-    at(monkeypatch, timedelta(days=14))
-    publish_code(project, store)
-    assert len(store.all_versions(key)) == 1
-    at(monkeypatch, timedelta(days=16))
-    publish_code(project, store)
-
-    assert len(store.all_versions(key)) == 2
 
 
 @pytest.mark.long

@@ -29,12 +29,10 @@ print(*sorted({name.partition(".")[0] for name in sys.modules}))
 
 
 def normal(name: str) -> str:
-    """Return the name of a package as indexes compare it."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def with_what_they_need(names: set[str]) -> set[str]:
-    """Return packages and all that is installed with them; without their extras."""
     waiting, found = [*names], set()
     while waiting:
         name = normal(waiting.pop())

@@ -33,5 +33,4 @@ def weekly(seed: int, *, noise: float | None = None, days: int = DAYS) -> list[P
 
 
 def daily(values: Sequence[float], *, every: int = 1) -> list[Point]:
-    """Return values of days, one after the other."""
     return [Point(FIRST + timedelta(days=every * at), value) for at, value in enumerate(values)]

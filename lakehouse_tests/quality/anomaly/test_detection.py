@@ -45,12 +45,6 @@ def test_clean_series_with_a_weekly_shape_are_left_in_peace():
     assert sum(count > 0 for count in warned.values()) <= 0.08 * len(SEEDS)
 
 
-def test_the_last_day_of_clean_series_warns_of_at_most_one_in_a_hundred():
-    found = [evaluate((series := weekly(seed))[:-1], series[-1], COUNT) for seed in SEEDS]
-
-    assert sum(one.is_anomaly for one in found) <= 0.01 * len(SEEDS)
-
-
 @pytest.mark.parametrize("weekday", range(7))
 def test_half_of_what_is_usual_is_found_on_any_weekday(weekday):
     found = 0
@@ -61,19 +55,6 @@ def test_half_of_what_is_usual_is_found_on_any_weekday(weekday):
         found += evaluate(series[:at], half, COUNT).is_low
 
     assert found >= 0.95 * len(SEEDS)
-
-
-def test_half_of_what_is_usual_is_found_where_a_day_is_a_tenth_off_by_chance():
-    found = [
-        evaluate(
-            (series := weekly(seed, noise=0.1))[:-1],
-            replace(series[-1], value=series[-1].value / 2),
-            COUNT,
-        )
-        for seed in SEEDS
-    ]
-
-    assert sum(one.is_low for one in found) >= 0.95 * len(SEEDS)
 
 
 def test_a_quiet_sunday_is_told_from_a_quiet_monday():
@@ -93,11 +74,6 @@ def test_it_is_silent_until_there_is_enough_history():
     assert newest([1000] * 14, 1).is_low
 
 
-def test_seven_values_are_too_few_however_long_ago_the_first_was():
-    assert newest([1000] * 7, 1, every=7) is None
-    assert newest([1000] * 8, 1, every=7).is_low
-
-
 def test_weekdays_are_not_told_apart_before_there_are_enough_weeks():
     """The third weekend is quieter than the two before, and nothing is said."""
     busy_and_quiet = [1000, 1001, 300, 310, 999, 1000, 1002]
@@ -112,11 +88,6 @@ def test_a_constant_is_no_anomaly_and_neither_is_one_more_or_less(value):
     past = [value] * 30
     for last in (value, value + 1, max(0, value - 1)):
         assert not newest(past, last).is_anomaly
-
-
-def test_a_rounding_of_a_constant_is_no_anomaly():
-    assert not newest([1000] * 30, 1001).is_anomaly
-    assert newest([1000] * 30, 1200).is_high
 
 
 def test_a_trend_is_no_anomaly():
@@ -134,24 +105,6 @@ def test_a_lasting_change_is_the_new_normal_after_two_weeks():
 
     assert newest(values, doubled[0]).is_high
     assert not newest([*values, *doubled[:-1]], doubled[-1]).is_anomaly
-
-
-def test_one_bad_day_does_not_make_the_next_one_look_bad():
-    values = [1000 + at % 7 * 3 for at in range(40)]
-
-    assert not newest([*values, 10], 1010).is_anomaly
-    assert newest([*values, 10], 10).is_low
-
-
-def test_a_feed_of_working_days_has_weekdays_too():
-    draw = random.Random(3)
-    series = [point for point in weekly(3, noise=0.03) if point.day.weekday() < 5]
-    found = evaluate(
-        series[:-1], replace(series[-1], value=series[-1].value * draw.uniform(0.4, 0.5)), COUNT
-    )
-
-    assert found.same_weekday
-    assert found.is_low
 
 
 def test_a_share_is_only_told_where_it_grew():

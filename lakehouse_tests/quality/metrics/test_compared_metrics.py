@@ -47,19 +47,6 @@ def test_what_is_watched_and_how(name, kind):
     assert kind_of(metric(name, 1)) is kind
 
 
-def test_counts_of_runs_for_some_days_are_not_compared():
-    assert kind_of(metric("nr_rows", 1, partition="2026-03-01")) is None
-    assert kind_of(metric("null_fraction.berry", 1, partition="2026-03-01")) is FRACTION
-
-
-def test_a_count_of_one_day_is_not_compared_with_those_of_several():
-    several = [
-        replace(found, partition="2026-01-01..2026-01-09") for found in past("nr_rows", 9000)
-    ]
-
-    assert compare_metrics([metric("nr_rows", 1000)], several, UTC) == []
-
-
 def test_a_check_that_was_renamed_is_not_judged_by_what_it_last_found():
     old, new = "failed_fraction.castable_id", "failed_fraction.id_is_a_number"
     before, after = NOW - timedelta(days=10), NOW - timedelta(days=9)
@@ -111,22 +98,6 @@ def test_each_number_that_is_outside_is_explained():
     )
 
 
-def test_what_is_as_expected_passes():
-    found = anomaly_result(
-        "silver.fruits",
-        compare_metrics([metric("nr_rows", 2410)], past("nr_rows", 2400, 2420), UTC),
-    )
-
-    assert (found.passed, found.description) == (
-        True,
-        "1 metric is what its recent past suggests.",
-    )
-
-
-def test_it_is_silent_without_enough_history():
-    assert compare_metrics([metric("nr_rows", 1)], past("nr_rows", 2400, days=10), UTC) == []
-
-
 def test_days_are_those_of_the_table():
     """At eight in the evening of Monday in UTC it is Tuesday in Kuala Lumpur."""
     zone = ZoneInfo("Asia/Kuala_Lumpur")
@@ -134,14 +105,3 @@ def test_days_are_those_of_the_table():
     (found,) = compare_metrics([evening], past("nr_rows", 2400), zone)
 
     assert "on Tuesday 3 March" in str(found)
-
-
-def test_a_share_of_few_rows_is_no_news():
-    before = past("failed_fraction.castable_id", 0.0)
-
-    assert not compare_metrics(
-        [metric("failed_fraction.castable_id", 0.5, of_rows=2)], before, UTC
-    )[0].evaluation.is_anomaly
-    assert compare_metrics(
-        [metric("failed_fraction.castable_id", 0.5, of_rows=900)], before, UTC
-    )[0].evaluation.is_anomaly

@@ -10,7 +10,6 @@ MONDAY = datetime(2026, 3, 2, tzinfo=UTC)
 
 
 def history(*rows: tuple[datetime, int], expired: bool = False) -> History:
-    """A table that had so many rows from these moments on."""
     snapshots, before = {}, 0
     for at, (moment, total) in enumerate(rows, 1):
         summary = {"total-records": str(total), "added-records": str(total - before)}

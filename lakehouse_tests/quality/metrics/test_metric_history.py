@@ -42,13 +42,6 @@ def test_of_an_old_day_the_last_count_and_the_greatest_share_stay(engine):
     assert known.failed_shares == {"not_null_id": ((midnight, 0.5),)}
 
 
-def test_of_the_last_days_each_minute_stays(engine):
-    for minute in (2, 1):
-        measure(engine, "record_count", minute, NOW - timedelta(minutes=minute))
-
-    assert [rows for _, rows in history(engine).rows] == [2.0, 1.0]
-
-
 def test_a_count_stands_at_the_moment_of_its_write(engine):
     at = NOW - timedelta(seconds=20)
     for before, rows in ((10, 180.0), (0, 181.0)):
@@ -72,14 +65,3 @@ def test_what_is_older_than_the_window_or_of_another_kind_is_left_out(engine):
     measure(engine, "record_count", 2, NOW)
 
     assert history(engine).rows == ((NOW, 2.0),)
-
-
-def test_tables_are_told_apart(engine):
-    measure(engine, "record_count", 1, NOW)
-    measure(engine, "record_count", 2, NOW, "t.b")
-
-    assert history(engine, "t.b").rows == ((NOW, 2.0),)
-
-
-def test_without_the_table_there_is_no_history(engine):
-    assert metric_history(engine.catalog, METRICS.name, NOW, NOW) == {}

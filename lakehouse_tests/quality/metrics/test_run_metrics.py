@@ -7,7 +7,7 @@ import pytest
 
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.orchestration.metadata_keys import WriteMetadata
-from lakehouse.quality.metrics.metric import Metric, partition_text
+from lakehouse.quality.metrics.metric import Metric
 from lakehouse.quality.metrics.run_metrics import of_check, of_write
 from lakehouse.settings import Settings
 
@@ -40,18 +40,6 @@ def test_a_check_is_measured_by_the_share_of_rows_that_break_it():
 @pytest.mark.parametrize(("passed", "share"), [(True, 0.0), (False, 1.0)])
 def test_a_check_that_counts_no_rows_fails_as_a_whole(passed, share):
     assert [metric.value for metric in of_check(evaluation(passed), AT)] == [share]
-
-
-def test_a_check_that_looked_at_no_row_has_no_share():
-    assert list(of_check(evaluation(True, failed_rows=0, total_rows=0), AT)) == []
-
-
-def test_partitions_are_said_in_few_characters():
-    assert partition_text([]) is None
-    assert partition_text(["2026-03-01"]) == "2026-03-01"
-    assert (
-        partition_text(["2026-03-01", "2026-03-02", "2026-03-03"]) == "2026-03-01..2026-03-03"
-    )
 
 
 def test_a_table_that_was_dropped_since_is_measured_without_its_growth(settings: Settings):

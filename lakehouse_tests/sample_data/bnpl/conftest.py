@@ -11,7 +11,6 @@ from lakehouse_tests.sample_data.bnpl.delivered import START, delivered
 def least(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Generated:
-    """The smallest generation that has every kind of defect, for some seeds."""
     return generate(
         tmp_path_factory.mktemp("least"), START, days=3, rows_per_day=1000, seed=request.param
     )
@@ -19,5 +18,4 @@ def least(
 
 @pytest.fixture(scope="session")
 def lines(least: Generated) -> pd.DataFrame:
-    """What the files of `least` say."""
     return delivered(least.files[0].parent)

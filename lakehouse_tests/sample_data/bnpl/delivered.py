@@ -8,13 +8,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from lakehouse.sample_data.bnpl.truth_rows import SampleFile
-
 START = date(2026, 1, 5)
 
 
-def sample_files(folder: Path) -> list[SampleFile]:
-    return [SampleFile(path.name, path) for path in sorted(folder.glob("bnpl_*.csv*"))]
+def sample_files(folder: Path) -> list[Path]:
+    return sorted(folder.glob("bnpl_*.csv*"))
 
 
 def delivered(folder: Path) -> pd.DataFrame:
