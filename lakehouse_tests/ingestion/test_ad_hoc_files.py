@@ -141,43 +141,27 @@ def test_a_key_with_an_empty_part_stays_in_the_folder_of_the_copies(
     assert own.read_text() == "mine"
 
 
-def test_a_key_that_leads_out_of_the_folder_is_refused(aws_settings: Settings) -> None:
+@pytest.mark.parametrize(
+    "keys",
+    [
+        ["exports/.."],
+        ["exports/d/a.csv", "exports/d//a.csv"],
+        ["exports/a.csv", "exports/a.csv/b/c.csv"],
+        [f"exports/{'é' * 130}.csv/a.csv"],
+    ],
+)
+def test_a_key_that_cannot_be_a_file_of_the_inbox_is_an_error(
+    aws_settings: Settings, keys: list[str]
+) -> None:
     store = open_store(aws_settings)
-    store.client.put_object(Bucket=store.bucket, Key="exports/..", Body=ROW.encode())
+    for key in keys:
+        store.client.put_object(Bucket=store.bucket, Key=key, Body=ROW.encode())
 
-    with pytest.raises(
-        UsageError, match=r"s3://lake/exports/\.\.' has a name that leads out of"
-    ):
-        names(aws_settings, "s3://lake/exports/..")
-
-
-def test_two_keys_that_would_be_one_file_are_refused(aws_settings: Settings) -> None:
-    store = open_store(aws_settings)
-    for key in ("exports/d/a.csv", "exports/d//a.csv"):
-        store.write_text(key, ROW)
-
-    with pytest.raises(UsageError, match="would be one file in the inbox"):
-        names(aws_settings, "s3://lake/exports")
-
-
-def test_a_key_that_is_the_folder_of_another_is_refused(aws_settings: Settings) -> None:
-    store = open_store(aws_settings)
-    for key in ("exports/a.csv", "exports/a.csv/b/c.csv"):
-        store.write_text(key, ROW)
-
-    with pytest.raises(UsageError, match=r"exports/a\.csv' would be a file in the inbox, and"):
-        names(aws_settings, "s3://lake/exports")
-    assert names(aws_settings, "s3://lake/exports/a.csv") == ["a.csv"]
-
-
-def test_a_name_that_no_file_can_have_is_refused(aws_settings: Settings, served: str) -> None:
-    store, long = open_store(aws_settings), f"{'é' * 130}.csv"
-    store.write_text(f"exports/{long}/a.csv", ROW)
-
-    for path in ("s3://lake/exports", f"{served}/{'x' * 260}.csv"):
-        with pytest.raises(UsageError, match=r"has a name of 264 bytes; expected no part of"):
-            names(aws_settings, path)
-    assert names(aws_settings, f"s3://lake/exports/{long}") == ["a.csv"]
+    with pytest.raises(UsageError, match=r"s3://lake/exports/.* cannot be copied"):
+        names(
+            aws_settings,
+            "s3://lake/exports/.." if keys == ["exports/.."] else "s3://lake/exports",
+        )
 
 
 @pytest.mark.parametrize(
