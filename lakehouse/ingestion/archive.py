@@ -32,7 +32,7 @@ def archive_files(delivery: Delivery, store: ObjectStore) -> Archived:
     feed, started_at = delivery.ingest.feed, delivery.ingest.started_at
     keys, changed, errors = [], [], list(delivery.not_moved)
     if feed.after == "leave":
-        record_processed(feed, store, delivery.files, delivery.still_rejected)
+        record_processed(feed, store, delivery.files)
     for file in delivery.files:
         with collecting_errors(errors, store, file.stored):
             target, is_done = _put_away(store, feed, file, started_at)

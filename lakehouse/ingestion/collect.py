@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -20,7 +20,6 @@ from lakehouse.ingestion.executor_task import ExecutorTask, NumberedFile
 from lakehouse.ingestion.ingest import Ingest
 from lakehouse.ingestion.processed_files import list_unprocessed
 from lakehouse.ingestion.refused_file import without_erased_rows
-from lakehouse.ingestion.rejected_in_inbox import read_rejected
 from lakehouse.ingestion.rewrite_file import Rewriting, look_into
 from lakehouse.ingestion.rewritten_files import RewrittenFiles
 from lakehouse.ingestion.staging import StagedFile, Staging
@@ -142,12 +141,12 @@ def collect_files(
     reading, results = _read_by_executors(staging, batch, executors, progress)
     rest = [number for number in range(len(batch)) if number not in results]
     results |= _stage_all(staging, batch, rest, progress)
-    staged, still_rejected = _apart(staging, results)
-    rejected, unsettled = [], list(waiting.unsettled)
+    staged, rejected, unsettled = [], [], list(waiting.unsettled)
     errors: list[LakehouseError] = []
     for number, item in enumerate(batch):
         result = results[number]
         if isinstance(result, StagedFile):
+            staged.append(result)
             continue
         with collecting_errors(errors, store, item):
             refused = None
@@ -161,32 +160,12 @@ def collect_files(
         ingest,
         files=tuple(staged),
         rejected=tuple(rejected),
-        still_rejected=tuple(still_rejected),
         unsettled=tuple(unsettled),
         not_moved=tuple(errors),
         waiting=len(waiting.files) - len(batch),
         remark=reading.remark if reading else "",
         by_executors=reading is not None,
     )
-
-
-def _apart(
-    staging: Staging, results: Mapping[int, Result]
-) -> tuple[list[StagedFile], list[StagedFile]]:
-    """Split the staged files into those to land and those that a user rejected and the feed
-    leaves in the inbox. The staged rows of the latter are removed.
-    """
-    withdrawn = read_rejected(staging.rewriting.feed, staging.rewriting.store)
-    staged, still_rejected = [], []
-    for _, result in sorted(results.items()):
-        if not isinstance(result, StagedFile):
-            continue
-        if withdrawn.get(result.source_file) == result.sha256:
-            staging.rows.remove(result.name)
-            still_rejected.append(result)
-        else:
-            staged.append(result)
-    return staged, still_rejected
 
 
 def _plan_staging(store: ObjectStore, ingest: Ingest, suppression: SuppressionList) -> Staging:

@@ -47,9 +47,6 @@ class Delivery:
     """Why the driver read files that executors should have read."""
     by_executors: bool = False
     """Whether executors received files; a task that was abandoned may still stage rows."""
-    still_rejected: Sequence[StagedFile] = ()
-    """Files in the inbox that a user rejected and that did not change since; they land no rows.
-    """
 
     @property
     def arriving(self) -> list[tuple[str, str]]:
@@ -82,26 +79,18 @@ class Delivery:
 
     @property
     def warnings(self) -> list[str]:
-        """One line per file with undeclared columns, with rows of erased data subjects or still
-        rejected, and one if the driver replaced executors.
+        """One line per file with undeclared columns or with rows of erased data subjects, and one
+        if the driver replaced executors.
         """
         added = [self._added(file) for file in self.files if file.added_columns]
         left_out = [_left_out(file) for file in self.files if file.left_out_rows]
-        stays = [self._stays_rejected(file) for file in self.still_rejected]
-        return [*added, *left_out, *stays, *filter(None, [self.remark])]
+        return [*added, *left_out, *filter(None, [self.remark])]
 
     def _added(self, file: StagedFile) -> str:
         return (
             f"{shown(file.source_file)} brings {', '.join(map(quoted, file.added_columns))},"
             f" which feed {self.ingest.feed.name} does not declare; added to"
             f" {self.ingest.feed.table} as a nullable string. Declare it to give it a meaning."
-        )
-
-    def _stays_rejected(self, file: StagedFile) -> str:
-        return (
-            f"{shown(file.source_file)} did not change since a user rejected it, and lands no row."
-            " To land it anyway, give its path: `lakehouse ingest"
-            f" {self.ingest.feed.name} --path …`."
         )
 
 

@@ -2,9 +2,7 @@
 the bytes if the file does not match the feed.
 """
 
-import gzip
 import re
-import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, BinaryIO, Protocol
@@ -12,8 +10,13 @@ from typing import TYPE_CHECKING, BinaryIO, Protocol
 from lakehouse.errors import FileRejected, LakehouseError
 from lakehouse.ingestion.archive_names import file_format
 from lakehouse.ingestion.readers.arrow_types import with_texts
-from lakehouse.ingestion.readers.byte_source import HashedBytes, Readable, unpacked
-from lakehouse.ingestion.readers.formats import open_landed, row_bytes
+from lakehouse.ingestion.readers.byte_source import (
+    DamagedCompression,
+    HashedBytes,
+    Readable,
+    unpacked,
+)
+from lakehouse.ingestion.readers.formats import open_reader, row_bytes
 from lakehouse.ingestion.readers.row_bytes import Row, RowBytes
 from lakehouse.tables.feed import Feed
 
@@ -101,7 +104,7 @@ def _find_in_rows(
     rows = 0
     with open_file() as raw:
         delivered = HashedBytes(raw, _ignore_progress)
-        reader = open_landed(feed, its_format, delivered, use_threads=use_threads)
+        reader = open_reader(feed, its_format, delivered, use_threads=use_threads)
         for batch in reader.batches():
             found = finder.of_batch(with_texts(batch, finder.columns))
             positions += [rows + 1 + place for place in found]
@@ -121,7 +124,7 @@ def _find_in_bytes(
         try:
             search = _Search(feed, finder, text, row_bytes(its_format, feed.delimiter))
             found = _search(unpacked(delivered, its_format), search)
-        except (EOFError, gzip.BadGzipFile, zlib.error):
+        except DamagedCompression:
             found = _unreadable("it is not a complete compressed file")
         except LakehouseError as error:
             found = _unreadable(str(error))

@@ -21,12 +21,12 @@ from lakehouse.ingestion.archive_names import (
 from lakehouse.ingestion.collect import format_reason
 from lakehouse.ingestion.delivery import RejectedFile
 from lakehouse.ingestion.ingest import lock_feed
-from lakehouse.ingestion.rejected_in_inbox import note_rejected
 from lakehouse.ingestion.rewritten_files import KnownContent, RewrittenFiles
 from lakehouse.settings import Settings
 from lakehouse.storage.object_store import ObjectStore, StoredObject
 from lakehouse.storage.rejected_files import BY_A_PERSON, reason_key
 from lakehouse.storage.stores import open_store
+from lakehouse.tables.escaping import shown
 from lakehouse.tables.feed import Feed
 from lakehouse.tables.quoting import in_utc, literal, without_zone
 
@@ -71,13 +71,12 @@ class SeveralDeliveries(UsageError):
 
 @dataclass(frozen=True)
 class Withdrawn:
-    """How many rows of a delivery each table had, bronze first; the rejected file's key, or
-    None if it was not archived; and whether the feed leaves the file in the inbox.
+    """How many rows of a delivery each table had, bronze first, and the rejected file's key, or
+    None if it was not archived.
     """
 
     rows: Mapping[str, int]
     key: str | None
-    stays_in_inbox: bool = False
 
 
 def reject(
@@ -92,7 +91,7 @@ def reject(
     sha256: str = "",
 ) -> Withdrawn:
     """Delete a delivery's rows from bronze and quarantines, then move its archived file to the
-    rejected files. A file that its feed leaves in the inbox stays and is recorded as rejected.
+    rejected files.
 
     Downstream tables follow with their next run; see
     `lakehouse.iceberg.read.withdrawn_deliveries`. The operation is idempotent: after a kill it
@@ -103,27 +102,24 @@ def reject(
     :param sha256: a prefix of the content hash, if several contents were delivered under the
         name.
     :raises SeveralDeliveries: if several deliveries match.
-    :raises UsageError: if neither bronze nor the archive has such a delivery, or the name is
-        invalid.
+    :raises UsageError: if neither bronze nor the archive has such a delivery, the name is
+        invalid, or the feed leaves the file in the inbox and it is still there.
     """
     _check_name(feed, source_file)
     store = open_store(settings)
     with lock_feed(feed, settings.home):
+        _require_not_left(store, feed, source_file)
         known = deliveries(store, engine, feed, source_file)
         content = _select_delivery(feed, source_file, known, sha256)
         rejected = RejectedDelivery(source_file, content.sha256)
         summary = rejected.to_summary(by=by, why=why)
-        stays = _is_left(store, feed, source_file, content)
-        if stays:
-            # Before the rows are deleted: otherwise an ingest would land them again.
-            note_rejected(feed, store, source_file, content.sha256)
         rows = {}
         for name in (feed.table, *quarantines):
             rows[name] = _delete_rows(engine, name, rejected, summary)
         key = None
         for archived in content.archived:
             key = _move_to_rejected(store, feed, source_file, archived, content, by, why)
-        return Withdrawn(rows, key, stays)
+        return Withdrawn(rows, key)
 
 
 def deliveries(
@@ -214,18 +210,15 @@ def _delete_rows(
     return rows
 
 
-def _is_left(
-    store: ObjectStore, feed: Feed, source_file: str, content: DeliveredContent
-) -> bool:
-    """Return whether a delivery is the file that its feed left in the inbox."""
+def _require_not_left(store: ObjectStore, feed: Feed, source_file: str) -> None:
+    """Check that the file is not in the inbox, where a later ingest could land it again."""
     key = f"{feed.inbox}{source_file}"
-    if feed.after != "leave":
-        return False
-    try:
-        sha256 = sha256_of(store, key)
-    except FileNotFoundError:
-        return False
-    return RewrittenFiles(store, feed).find(key, sha256).sha256 == content.sha256
+    if feed.after == "leave" and store.exists(key):
+        raise UsageError(
+            f"Feed {feed.name} leaves {shown(store.uri(key))} in the inbox, so an ingest could"
+            " land its rows again; expected it to be removed first.",
+            next_step="Move the file out of the inbox, and run this again.",
+        )
 
 
 def _archived(

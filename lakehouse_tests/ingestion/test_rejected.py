@@ -107,7 +107,7 @@ CASES = [
         "not UTF-8: found other bytes in the header",
     ),
     ("x.csv", GZIPPED, "not UTF-8: found other bytes in the header"),
-    ("x.csv.gz", HEADER.encode(), "not a gzip file: found bytes that gzip cannot decompress"),
+    ("x.csv.gz", HEADER.encode(), "not a gzip file"),
     ("x.csv.gz", GZIPPED[:-20], "not a gzip file: found one that is cut off"),
     ("x.csv.gz", GZIPPED[:100] + b"\xff\xff\xff\xff" + GZIPPED[104:], "not a gzip file"),
     ("x.csv.gz", GZIPPED + b"more", "not a gzip file"),

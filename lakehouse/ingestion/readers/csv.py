@@ -51,19 +51,16 @@ class CsvReader:
     """Reads a file's header and rows.
 
     `use_threads=False` is half as fast, but reports the number of an invalid row and reads
-    longer rows. `is_strict=False` accepts text after a closing quote, as early versions did.
+    longer rows.
 
     :raises FileRejected: from the constructor for an invalid header, from `batches` for invalid
         rows.
     """
 
-    def __init__(
-        self, feed: Feed, text: Readable, *, use_threads: bool, is_strict: bool = True
-    ) -> None:
+    def __init__(self, feed: Feed, text: Readable, *, use_threads: bool) -> None:
         self._feed = feed
         self._text = text
         self._use_threads = use_threads
-        self._is_strict = is_strict
         self._block_bytes = BLOCK_BYTES if use_threads else LONGEST_ROW_BYTES
         self._head = refuse_damaged(lambda: read_head(text))
         self._names_in_file = header_names(feed, self._head)
@@ -90,8 +87,7 @@ class CsvReader:
         try:
             while (batch := self._call(lambda: self._read(reader, ahead))) is not None:
                 if batch.num_rows:
-                    if self._is_strict:
-                        _check_no_header(batch, rows)
+                    _check_no_header(batch, rows)
                     rows += batch.num_rows
                     yield batch.rename_columns(list(self.header.columns))
         finally:
@@ -138,7 +134,7 @@ class CsvReader:
         quotes = ClosingQuotes(self._feed.delimiter, counts_rows=not self._use_threads)
 
         def look(block: bytes) -> None:
-            if self._is_strict and not quotes.are_followed(block):
+            if not quotes.are_followed(block):
                 number = None if self._use_threads else str(quotes.row + 1)
                 raise _rejected(
                     "text after a closing quote",

@@ -6,7 +6,6 @@ To add a format, write a reader in its own file and add it to `READERS` and to `
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from lakehouse.errors import LakehouseError
@@ -57,11 +56,6 @@ READERS: Mapping[str, type[FileReader]] = {
 }
 """Readers by format; a compressed file, such as `csv.gz`, uses the reader of its content."""
 
-_READERS_OF_LANDED = {"csv": partial(CsvReader, is_strict=False)}
-"""Readers for files that landed before a format was checked as strictly, so that their rows
-keep their numbers.
-"""
-
 ROW_BYTES: Mapping[str, Callable[[str], RowBytes]] = {
     "csv": csv_row_bytes,
     "jsonl": json_row_bytes,
@@ -87,18 +81,6 @@ def open_reader(
     """
     reader = READERS[uncompressed(file_format)]
     return reader(feed, unpacked(delivered, file_format), use_threads=use_threads)
-
-
-def open_landed(
-    feed: Feed, file_format: str, landed: Readable, *, use_threads: bool
-) -> FileReader:
-    """Open a file that may have landed with an earlier version.
-
-    :raises FileRejected: from its reader.
-    """
-    name = uncompressed(file_format)
-    reader = _READERS_OF_LANDED.get(name, READERS[name])
-    return reader(feed, unpacked(landed, file_format), use_threads=use_threads)
 
 
 def row_bytes(file_format: str, delimiter: str = ",") -> RowBytes:
