@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -87,18 +86,14 @@ class ExecutorTask:
         """Return why this process cannot read a group, or an empty string; only the first file
         is checked.
         """
-        for needed in ("fastavro", "cramjam") if "avro" in self.converter.feed.formats else ():
-            if find_spec(needed) is None:
-                return f"No module named {needed!r}"
-        if isinstance(self.rows, LocalRows):
-            is_there = self.rows.folder.is_dir()
-            return "" if is_there else f"executors do not see {self.rows.folder}"
-        for module in ("pyarrow", "numpy", "boto3"):
-            try:
-                importlib.import_module(module)
-            except ImportError as error:
-                return str(error)
+        modules = ["pyarrow", "numpy"]
+        if "avro" in self.converter.feed.formats:
+            modules += ["fastavro", "cramjam"]
+        if isinstance(self.rows, LocalRows) and not self.rows.folder.is_dir():
+            return f"executors do not see {self.rows.folder}"
         try:
+            for module in modules:
+                importlib.import_module(module)
             self.converter.store.stat(self.groups[group][0].stored.key)
         except Exception as error:
             # Any error of boto3: credentials, permissions or network.

@@ -20,7 +20,6 @@ from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 
 from lakehouse.errors import FileRejected
 from lakehouse.iceberg.erasure.suppression_list import SuppressionList
-from lakehouse.ingestion import executor_reading
 from lakehouse.ingestion.collect import collect_files
 from lakehouse.ingestion.delivery import Delivery
 from lakehouse.ingestion.executor_reading import (
@@ -269,24 +268,6 @@ def test_a_refusal_is_told_whole() -> None:
     assert str(outcome.refused) == str(why)
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("ModuleNotFoundError: No module named 'pyarrow'", "No module named 'pyarrow'"),
-        (
-            'java.io.IOException: Cannot run program "python9": error=2',
-            'Cannot run program "python9"',
-        ),
-        (
-            "[PYTHON_VERSION_MISMATCH] Python in worker has different version: 3.12",
-            "their Python is of another minor version than the driver's",
-        ),
-    ],
-)
-def test_why_they_cannot_read_is_one_line(text: str, said: str) -> None:
-    assert executor_reading._reason(RuntimeError(text)) == said
-
-
 def test_what_executors_cannot_be_sent_a_python_for_the_driver_reads(
     home, inbox, settings
 ) -> None:
@@ -431,9 +412,6 @@ def test_where_executors_have_no_python_the_driver_reads_and_says_so(
         delivery = collect_files(inbox.store, ingest, executors=spark_reading("/no/python"))
 
     assert len(delivery.files) == 1
-    assert delivery.warnings == [
-        'The driver read the files, since executors cannot: Cannot run program "/no/python".'
-        " Name a Python that they have, of the driver's minor version and with pyarrow, numpy and"
-        " boto3, by LAKEHOUSE_EXECUTOR_PYTHON, send one without these its packages by"
-        " LAKEHOUSE_EXECUTOR_ARCHIVE, or set LAKEHOUSE_EXECUTORS_READ to never."
-    ]
+    (warning,) = delivery.warnings
+    assert "/no/python" in warning
+    assert "LAKEHOUSE_EXECUTOR_PYTHON" in warning

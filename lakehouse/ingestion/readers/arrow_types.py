@@ -1,11 +1,14 @@
 """Column types of feeds as Arrow types, and values of files converted to them without loss."""
 
 import json
-from collections.abc import Callable, Collection, Iterable
-from typing import TYPE_CHECKING, Any
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import ExitStack
+from typing import IO, TYPE_CHECKING, Any
 
 from lakehouse.errors import FileRejected
-from lakehouse.ingestion.readers.csv_header import expected_header
+from lakehouse.ingestion.readers.byte_source import Readable, spooled
+from lakehouse.ingestion.readers.csv_header import expected_header, plan_header
 from lakehouse.tables import types
 from lakehouse.tables.escaping import quoted
 from lakehouse.tables.feed import Feed
@@ -104,6 +107,52 @@ def declared_type(found: Any, *, is_part: bool = False) -> str:
         (_is_binary, "binary"),
     ]
     return next((name for fits, name in names if fits(found)), "string")
+
+
+class TypedReader(ABC):
+    """Reads a file whose columns have types of their own, from a temporary copy."""
+
+    def __init__(self, feed: Feed, content: Readable, *, use_threads: bool) -> None:
+        self._feed = feed
+        self._use_threads = use_threads
+        with ExitStack() as stack:
+            fields = self.open(stack.enter_context(spooled(content)))
+            names = feed.named(fields)
+            require_declared(feed, names)
+            self.header = plan_header(feed, names)
+            in_file = dict(zip(names, fields, strict=True))
+            self._fields = [in_file[name] for name in self.header.columns]
+            # Closed with the last batch.
+            self._opened = stack.pop_all()
+
+    @abstractmethod
+    def open(self, copy: IO[bytes]) -> list[str]:
+        """Open a seekable file, and return its columns."""
+
+    @abstractmethod
+    def read(self, fields: list[str]) -> "Iterator[list[pa.Array[Any]]]":
+        """Yield the values of some columns, in batches."""
+
+    def batches(self) -> "Iterator[pa.RecordBatch]":
+        """Yield the rows in order.
+
+        :raises FileRejected: the rows cannot be read or do not fit the declared types.
+        """
+        import pyarrow as pa
+
+        names = self.header.columns
+        targets = column_types(self._feed, self.header.added)
+        first_row = 1
+        with self._opened:
+            for columns in self.read(self._fields):
+                arrays = [
+                    convert_column(self._feed, name, column, targets[name], first_row)
+                    for name, column in zip(names, columns, strict=True)
+                ]
+                batch = pa.RecordBatch.from_arrays(arrays, names=list(names))
+                first_row += batch.num_rows
+                if batch.num_rows:
+                    yield batch
 
 
 def convert_column(
