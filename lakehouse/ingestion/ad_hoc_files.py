@@ -146,10 +146,7 @@ def copy_ad_hoc_files(settings: Settings, feed: Feed, path: str) -> Iterator[Pat
 
 
 def list_passed_over(feed: Feed, path: str) -> list[PassedOver]:
-    """Return the entries of a given folder that are skipped: links and unreadable entries.
-
-    A file or folder given by its own path is ingested even if it is a link.
-    """
+    """Return the entries of a given folder that are skipped: links and unreadable entries."""
     folder = _local(path).resolve()
     if not path.strip() or not folder.is_dir() or not folder.name:
         return []
@@ -162,12 +159,8 @@ def list_passed_over(feed: Feed, path: str) -> list[PassedOver]:
 
 
 def require_copies(feed: Feed, folder: str, path: str) -> None:
-    """Raise if the copies of the given files were removed. A run that the UI re-executes has
-    the tags of the command's run, but the copies are deleted when the command exits.
-
-    :param folder: the folder of the copies.
-    :param path: the path that the user gave.
-    :raises UsageError: if the folder does not exist.
+    """Raise if a command deleted the copies of its files: a run that the UI re-executes has its
+    tags.
     """
     if not Path(folder).is_dir():
         raise UsageError(
@@ -188,9 +181,7 @@ def select_store(base: ObjectStore, feed: Feed, folder: str | None) -> ObjectSto
 
 
 def _is_empty(path: str) -> bool:
-    """Return whether a path names nothing. It would otherwise resolve to the working directory
-    or the entire bucket.
-    """
+    """Return whether a path would resolve to the working directory or the entire bucket."""
     if in_bucket := bucket_and_key(path.strip()):
         return not in_bucket[0]
     address = urllib.parse.urlsplit(path.strip())
@@ -223,10 +214,7 @@ def _copy(settings: Settings, feed: Feed, path: str, inbox: Path) -> None:
 
 
 def _copy_objects(store: ObjectStore, feed: Feed, key: str, inbox: Path) -> None:
-    """Copy the object of a key, or the feed's files below it.
-
-    :raises UsageError: a key cannot be the name of a file in the inbox.
-    """
+    """Copy the object of a key, or the feed's files below it."""
     named = store.stat(key) if key and not key.endswith("/") else None
     if named:
         _copy_object(store, named, inbox, PurePosixPath(key).name)

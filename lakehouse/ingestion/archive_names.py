@@ -30,7 +30,6 @@ def archive_key(
 
 
 def rejected_key(feed: Feed, source_file: str, sha256: str, digits: int = HASH_DIGITS) -> str:
-    """Return `rejected/<feed>/<name>`."""
     return f"{feed.rejected}{hashed_name(feed, source_file, sha256, digits)}"
 
 
@@ -51,7 +50,6 @@ def hashed_name(feed: Feed, source_file: str, sha256: str, digits: int = HASH_DI
 
 
 def _full_name(feed: Feed, source_file: str, sha256: str, digits: int) -> str:
-    """Return the name with its sub-folders, regardless of length."""
     path = PurePosixPath(source_file)
     end = file_format(feed, source_file)
     cut = len(path.name) - (len(end) + 1 if end else len(path.suffix))
@@ -74,10 +72,7 @@ def file_format(feed: Feed, source_file: str) -> str | None:
 
 
 def evaluate_name(feed: Feed, source_file: str) -> None:
-    """Reject a file by its name.
-
-    :raises FileRejected: the name is not UTF-8 or does not end in one of the feed's formats.
-    """
+    """Reject a file by its name: it is not UTF-8 or has none of the feed's endings."""
     expected = f"one of {', '.join(f'.{end}' for end in feed.formats)}"
     if not _is_utf8(source_file):
         raise FileRejected(

@@ -51,7 +51,6 @@ class Waiting:
 
     @property
     def size_bytes(self) -> int:
-        """Total size of the complete files."""
         return sum(file.size_bytes for file in self.files)
 
 
@@ -64,9 +63,7 @@ def list_waiting(feed: Feed, store: ObjectStore) -> Waiting:
 
 
 def list_waiting_now(feed: Feed, store: ObjectStore) -> Waiting:
-    """List a feed's inbox without waiting; a recently modified file counts as still being
-    written.
-    """
+    """List a feed's inbox; a recently modified file counts as still being written."""
     seen, now = list_unprocessed(feed, store), datetime.now(UTC)
     complete, unsettled = [], []
     for item in seen:

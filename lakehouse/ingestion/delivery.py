@@ -57,14 +57,11 @@ class Delivery:
 
     @property
     def rows(self) -> int:
-        """Rows of all collected files before cleaning (`nr_rows`), including rows already in
-        bronze.
-        """
+        """Rows before cleaning (`nr_rows`), including rows already in bronze."""
         return sum(file.rows for file in self.files)
 
     @property
     def size_bytes(self) -> int:
-        """Total delivered size of all collected files."""
         return sum(file.stored.size_bytes for file in self.files)
 
     @property
@@ -74,14 +71,12 @@ class Delivery:
 
     @property
     def left_out_rows(self) -> int:
-        """Rows of erased data subjects in the files; they do not land."""
+        """Rows of erased data subjects, which do not land."""
         return sum(file.left_out_rows for file in self.files)
 
     @property
     def warnings(self) -> list[str]:
-        """One line per file with undeclared columns or with rows of erased data subjects, and one
-        if the driver replaced executors.
-        """
+        """One line per file with undeclared columns or with rows of erased data subjects."""
         added = [self._added(file) for file in self.files if file.added_columns]
         left_out = [_left_out(file) for file in self.files if file.left_out_rows]
         return [*added, *left_out, *filter(None, [self.remark])]

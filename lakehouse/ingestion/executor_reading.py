@@ -48,16 +48,13 @@ class ExecutorReading:
     """Sends the configured Python environment to the executors, if needed."""
 
     def is_worth(self, sizes: Sequence[int]) -> bool:
-        """Return whether executors should read files of these sizes, in bytes."""
         if self.when != "auto":
             return self.when == "always" and bool(sizes)
         is_much = sum(sizes) >= LEAST_BYTES or len(sizes) >= LEAST_FILES
         return self.is_distributed and is_much
 
     def read(self, task: ExecutorTask) -> "Reading":
-        """Read files on the executors. The result lacks files that they cannot read, and states
-        why.
-        """
+        """Read files on the executors; files that they cannot read have no outcome."""
         session = self.session()
         if self.when == "auto" and master_of(session).startswith("local"):
             return Reading()

@@ -46,7 +46,6 @@ class FileOutcome:
     refused: FileRejected | None = None
 
     def to_json(self) -> str:
-        """Serialize to JSON, without values from rows."""
         done, why = self.converted, self.refused
         return json.dumps(
             {
@@ -58,7 +57,6 @@ class FileOutcome:
 
     @classmethod
     def from_json(cls, text: str) -> "FileOutcome":
-        """Parse the output of `to_json`."""
         outcome = json.loads(text)
         converted, refused = None, None
         if outcome["converted"]:
@@ -83,9 +81,7 @@ class ExecutorTask:
     groups: Sequence[Sequence[NumberedFile]]
 
     def problem(self, group: int) -> str:
-        """Return why this process cannot read a group, or an empty string; only the first file
-        is checked.
-        """
+        """Return why this process cannot read a group, or an empty string."""
         modules = ["pyarrow", "numpy"]
         if "avro" in self.converter.feed.formats:
             modules += ["fastavro", "cramjam"]
@@ -101,9 +97,7 @@ class ExecutorTask:
         return ""
 
     def read(self, batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
-        """Read the groups of a batch and yield the outcome of each file, or the problem of a
-        group.
-        """
+        """Yield the outcome of each file of some groups, or the problem of a group."""
         import pyarrow as pa
 
         for batch in batches:

@@ -90,7 +90,6 @@ def _places(feed: Feed) -> dict[str, str]:
 
 
 def landing_metadata(landing: Landing) -> dict[str, Any]:
-    """Return metadata about the files that an ingest collected."""
     delivery = landing.delivery
     return LandingMetadata(
         files=len(delivery.files),

@@ -91,9 +91,7 @@ def find_rows(
 
 
 def format_of(feed: Feed, name: str) -> str:
-    """Return the format for searching and rewriting a file. A file with an unknown ending is
-    often a CSV file of the feed.
-    """
+    """Return the format of a file; one with an unknown ending is often a CSV file of the feed."""
     return file_format(feed, name) or _OF_OTHER_KINDS
 
 
@@ -167,7 +165,6 @@ class _Search:
         self._problem = ""
 
     def add(self, row: Row) -> None:
-        """Process the next bytes of the file."""
         if row.is_rest:
             self._search_rest(row.raw)
         elif row.number is not None:
@@ -175,7 +172,6 @@ class _Search:
             self._add(row.number, self.division.values(row.raw), row.raw)
 
     def end(self) -> FoundRows:
-        """Return the result."""
         self._find()
         positions = tuple(sorted(self._positions))
         return FoundRows("", self._rows, positions, self._problem)

@@ -74,10 +74,7 @@ def lock_feed(
 
 
 def feed_lock(feed_name: str, home: Path, wait_seconds: float) -> AbstractContextManager[None]:
-    """Lock a feed against ingests.
-
-    :raises TableBusy: if an ingest holds it for longer than `wait_seconds`.
-    """
+    """Lock a feed against ingests, or raise `TableBusy` after some seconds."""
     busy = TableBusy(
         f"Feed {feed_name} is being ingested by another process, and was not free within"
         f" {wait_seconds:.0f} s.",
@@ -94,9 +91,7 @@ def remove_staged(folder: Path) -> None:
 
 
 def _try_to_remove(place: str, remove: Callable[[], None]) -> None:
-    """Remove staged rows from a bucket. On failure, log a warning: landed rows are not
-    affected.
-    """
+    """Remove staged rows from a bucket, or log a warning: landed rows are not affected."""
     try:
         remove()
     except Exception as error:
@@ -110,9 +105,7 @@ def _try_to_remove(place: str, remove: Callable[[], None]) -> None:
 
 
 def _tick(clock: Path, after: datetime | None) -> datetime:
-    """Return the current time, or a microsecond after the last ingest if the clock did not
-    advance.
-    """
+    """Return the current time, which is later than the last ingest also if the clock is not."""
     now = datetime.now(UTC)
     last = datetime.fromisoformat(clock.read_text(encoding="utf-8")) if clock.exists() else None
     for earlier in (last, after):

@@ -33,7 +33,6 @@ def record_processed(feed: Feed, store: ObjectStore, landed: Sequence[StagedFile
 
 
 def _read(feed: Feed, store: ObjectStore) -> dict[str, str]:
-    """Return the versions of the processed files by key."""
     try:
         with store.open(_note(feed)) as note:
             versions: dict[str, str] = json.loads(note.read())

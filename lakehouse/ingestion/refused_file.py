@@ -11,9 +11,7 @@ from lakehouse.storage.object_store import StoredObject
 
 
 class Refused(NamedTuple):
-    """A rejected file in the inbox, None if it changed; the hashes of the same delivery, and
-    its original hash.
-    """
+    """A rejected file, None if it changed; the hashes of its delivery, and its original hash."""
 
     item: StoredObject | None
     forms: frozenset[str]

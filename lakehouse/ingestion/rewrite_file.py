@@ -110,7 +110,6 @@ class Rewriting:
 def look_into(
     feed: Feed, rows: RowFinder, text: TextFinder | None = None
 ) -> Callable[[str, Path], FoundRows]:
-    """Return a function that searches a local file for rows of some data subjects."""
 
     def look(name: str, file: Path) -> FoundRows:
         return find_rows(feed, name, lambda: file.open("rb"), rows, text)

@@ -52,7 +52,6 @@ class Change:
 
     @property
     def erases_file(self) -> bool:
-        """Whether the entire file was erased."""
         return self.new_sha256 == NOTHING
 
 
@@ -79,12 +78,11 @@ class KnownContent:
 
     @property
     def is_erased(self) -> bool:
-        """Whether the entire delivery was erased."""
         return any(change.erases_file for change in self.changes)
 
     def modified_at(self, modified_at: datetime) -> datetime:
-        """Return the source modification time of a file; for a rewritten file, its time before
-        the rewrite.
+        """Return when a file was modified at its source; for a rewritten file, before the
+        rewrite.
         """
         for change in self.changes:
             if abs(modified_at - change.at) < _EXCHANGE_TAKES:
@@ -226,7 +224,6 @@ def _together(changes: Iterable[Change]) -> frozenset[int]:
 
 
 def _missing(sha256: str, changes: Iterable[Change]) -> frozenset[int]:
-    """Return the rows of a delivery that one of its contents lacks."""
     missing: dict[str, frozenset[int]] = {}
     for change in changes:
         before = missing.get(change.old_sha256, frozenset())

@@ -18,13 +18,7 @@ if TYPE_CHECKING:
 def read_staged_rows(
     spark: "SparkSession", delivery: Delivery, *, added: Sequence[str] = ()
 ) -> "DataFrame":
-    """Read the staged rows: the feed's columns, added columns and the source columns.
-
-    The files are deleted at the end of the ingest. If they are below the home, Spark must be
-    able to read that folder.
-
-    :param added: undeclared columns from earlier or current files; NULL if a file lacks them.
-    """
+    """Read the staged rows: declared, added (NULL if a file lacks them) and source columns."""
     feed = delivery.ingest.feed
     names = dict.fromkeys((*delivery.added_columns, *added), "string")
     names = {column.name: column.type for column in feed.declared_columns} | names
@@ -47,14 +41,11 @@ def read_staged_rows(
 
 
 def is_shared(delivery: Delivery) -> bool:
-    """Return whether other processes can add or remove staged files: in a bucket, or if
-    executors received files.
-    """
+    """Return whether other processes can add or remove staged files."""
     return delivery.by_executors or delivery.ingest.rows.hash_sql is not None
 
 
 def _file_names(delivery: Delivery) -> str:
-    """Return the SQL list of the file names that a delivery staged."""
     names = (file.name.rpartition("/")[2] for file in delivery.files)
     return ", ".join(map(literal, names))
 

@@ -78,17 +78,14 @@ class LocalRows:
         """None: the folder name is a partition column."""
 
     def name(self, sha256: str, number: int, *, by_executor: bool = False) -> str:
-        """Return a path with the hash as a partition column."""
         return f"{HASH}={sha256}/{_file_name(number, by_executor=by_executor)}"
 
     def put(self, file: Path, name: str) -> None:
-        """Move a file on the same disk."""
         target = self.folder / name
         target.parent.mkdir(exist_ok=True)
         file.rename(target)
 
     def remove(self, name: str) -> None:
-        """Remove a file."""
         (self.folder / name).unlink()
 
 
@@ -102,28 +99,22 @@ class BucketRows:
 
     @property
     def uri(self) -> str:
-        """The address that Spark reads."""
         return self.store.uri(self.prefix)
 
     @property
     def hash_sql(self) -> str:
-        """The first characters of the file name."""
         return f"substring({FILE_NAME_SQL}, 1, {_HASH_LENGTH})"
 
     def name(self, sha256: str, number: int, *, by_executor: bool = False) -> str:
-        """Return a name that starts with the hash."""
         return f"{sha256}-{_file_name(number, by_executor=by_executor)}"
 
     def put(self, file: Path, name: str) -> None:
-        """Upload a file."""
         self.store.put(file, f"{self.prefix}{name}")
 
     def remove(self, name: str) -> None:
-        """Remove an object with all of its versions."""
         self.store.remove_versions(self.store.all_versions(f"{self.prefix}{name}"))
 
     def clear(self) -> None:
-        """Remove all objects with all of their versions."""
         self.store.remove_versions(self.store.all_versions(self.prefix))
 
 
@@ -140,7 +131,6 @@ class BucketStaging:
     spark_options: Mapping[str, str]
 
     def rows(self, feed_name: str, ingest_id: str) -> BucketRows:
-        """Return the staged rows of an ingest."""
         prefix = f"{self.own_prefix(feed_name)}{ingest_id}/"
         return BucketRows(self.store, prefix, self.spark_options)
 
@@ -172,7 +162,6 @@ class BucketStaging:
 
 
 def is_left(item: StoredObject) -> bool:
-    """Return whether staged rows are too old to be in use."""
     return datetime.now(UTC) - item.modified_at > LEFT_AFTER
 
 
@@ -187,9 +176,7 @@ def by_writer(items: Sequence[StoredObject]) -> dict[tuple[str, str], list[Store
 
 
 def open_staging(settings: Settings) -> BucketStaging | None:
-    """Return the staging area in the deployment's bucket, or None if rows are staged below the
-    home.
-    """
+    """Return the staging area in the deployment's bucket; None if rows are staged in the home."""
     if settings.deployment != "aws":
         return None
     from lakehouse.storage.s3 import open_bucket

@@ -53,9 +53,7 @@ class StagedFile:
 
 @dataclass(frozen=True)
 class Converted:
-    """The result of reading a file: its row count and the numbers of the rows that were left
-    out.
-    """
+    """The result of reading a file: its row count and the numbers of left-out rows."""
 
     sha256: str
     rows: int
@@ -65,11 +63,7 @@ class Converted:
 
 @dataclass(frozen=True)
 class FileConverter:
-    """Reads delivered files of a feed as a stream, checks them and writes Parquet, in any
-    process.
-
-    `suppressed` finds the rows of erased data subjects, which are left out.
-    """
+    """Reads delivered files as streams, checks them and writes Parquet, in any process."""
 
     store: ObjectStore
     feed: Feed
@@ -141,14 +135,8 @@ class Staging:
     def stage(
         self, stored: StoredObject, number: int, progress: Callable[[int], None]
     ) -> StagedFile | None:
-        """Read a file once: hash it, check it and write its rows as Parquet.
-
-        A file that was rewritten, or must be, is read again.
-
-        :return: None if a file that is read twice changed in between; no Parquet file remains.
-        :raises FileRejected: the file does not match the feed declaration; no Parquet file
-            remains.
-        :raises FileNotFoundError: the file was removed.
+        """Read a file once: hash it, check it and write its rows as Parquet. A file that was
+        rewritten, or must be, is read again; None if it changed in between.
         """
         target = self.folder / f"{number:06}.parquet"
         convert = self.converter.convert
@@ -168,7 +156,6 @@ class Staging:
 
     @property
     def converter(self) -> FileConverter:
-        """The converter of this ingest."""
         return FileConverter(
             self.rewriting.store, self.rewriting.feed, self.ingested_at, self.suppressed
         )
@@ -176,8 +163,8 @@ class Staging:
     def staged_by_executor(
         self, stored: StoredObject, number: int, converted: Converted
     ) -> StagedFile | None:
-        """Return a file that an executor staged. If its content is in the ledger, remove its
-        rows and return None.
+        """Return a file that an executor staged, or None and remove it if the ledger has its
+        content.
         """
         name = self.rows.name(converted.sha256, number, by_executor=True)
         if self.rewriting.ledger.find(stored.key, converted.sha256) != KnownContent(
@@ -235,7 +222,6 @@ class _RowPlan:
 
     @cached_property
     def numbers(self) -> RowNumbers:
-        """The delivered row numbers."""
         return RowNumbers.without(self.known.missing)
 
     @cached_property
@@ -269,9 +255,7 @@ def _erased_file() -> FileRejected:
 def _write(
     target: Path, origin: "Origin", batches: "Iterator[pa.RecordBatch]", plan: _RowPlan
 ) -> tuple[int, list[int]]:
-    """Write the rows of a file; return its row count and the numbers of the rows that were left
-    out.
-    """
+    """Write the rows of a file; return their number and the numbers of left-out rows."""
     from pyarrow import parquet
 
     rows = 0
@@ -306,7 +290,6 @@ def _without(batch: "pa.RecordBatch", places: list[int]) -> "pa.RecordBatch":
 
 
 def _pieces(batches: "Iterator[pa.RecordBatch]", columns: int) -> "Iterator[pa.RecordBatch]":
-    """Split batches to a maximum number of values."""
     most_rows = max(1, _WRITTEN_VALUES // columns)
     for batch in batches:
         for start in range(0, batch.num_rows, most_rows):
@@ -325,7 +308,6 @@ class Origin:
 
     @property
     def schema(self) -> "pa.Schema":
-        """The feed's columns, added columns and source columns."""
         import pyarrow as pa
 
         timestamp_type = pa.timestamp("us", tz="UTC")
@@ -339,7 +321,6 @@ class Origin:
         return pa.schema([*delivered, *stamps])
 
     def stamped(self, batch: "pa.RecordBatch", numbers: "pa.Int64Array") -> "pa.RecordBatch":
-        """Return the rows with all columns of the schema, in order."""
         import pyarrow as pa
 
         rows = batch.num_rows

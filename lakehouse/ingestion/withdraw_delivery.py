@@ -38,9 +38,7 @@ _HASH = re.compile(
 
 @dataclass(frozen=True)
 class DeliveredContent:
-    """One content delivered under a name: its row count in bronze, arrival time and archived
-    files.
-    """
+    """A content delivered under a name: its rows in bronze, arrival time and archived files."""
 
     sha256: str
     rows: int
@@ -51,7 +49,6 @@ class DeliveredContent:
 
     @property
     def short_sha256(self) -> str:
-        """The shortened hash, as in the names of archived files."""
         return self.sha256[:HASH_DIGITS]
 
 
@@ -71,9 +68,7 @@ class SeveralDeliveries(UsageError):
 
 @dataclass(frozen=True)
 class Withdrawn:
-    """How many rows of a delivery each table had, bronze first, and the rejected file's key, or
-    None if it was not archived.
-    """
+    """A delivery's rows by table, bronze first, and the rejected file's key if it was archived."""
 
     rows: Mapping[str, int]
     key: str | None
@@ -91,19 +86,8 @@ def reject(
     sha256: str = "",
 ) -> Withdrawn:
     """Delete a delivery's rows from bronze and quarantines, then move its archived file to the
-    rejected files.
-
-    Downstream tables follow with their next run; see
-    `lakehouse.iceberg.read.withdrawn_deliveries`. The operation is idempotent: after a kill it
-    can be repeated while the file is in the archive.
-
-    :param quarantines: tables that may contain rejected rows of the delivery.
-    :param source_file: the file's key in the feed's inbox.
-    :param sha256: a prefix of the content hash, if several contents were delivered under the
-        name.
-    :raises SeveralDeliveries: if several deliveries match.
-    :raises UsageError: if neither bronze nor the archive has such a delivery, the name is
-        invalid, or the feed leaves the file in the inbox and it is still there.
+    rejected files. Downstream tables follow with their next run. After a kill it can be
+    repeated.
     """
     _check_name(feed, source_file)
     store = open_store(settings)
@@ -198,7 +182,6 @@ def _select_delivery(
 def _delete_rows(
     engine: Engine, table: str, rejected: RejectedDelivery, summary: Mapping[str, str]
 ) -> int:
-    """Delete the rows of a delivery from a table and return their number."""
     if not engine.catalog.has(table):
         return 0
     with table_lock(engine, table):
@@ -224,9 +207,7 @@ def _require_not_left(store: ObjectStore, feed: Feed, source_file: str) -> None:
 def _archived(
     store: ObjectStore, feed: Feed, source_file: str
 ) -> list[tuple[StoredObject, KnownContent]]:
-    """Return the archived files of a name, each with its delivery; the file name contains a
-    part of its hash.
-    """
+    """Return the archived files of a name, each with its delivery."""
     ledger = RewrittenFiles(store, feed)
     archived = []
     for item in store.objects(feed.archive):

@@ -10,7 +10,12 @@ from pathlib import Path
 import pytest
 
 from lakehouse.errors import LakehouseError, UsageError
-from lakehouse.ingestion.ad_hoc_files import copy_ad_hoc_files, list_passed_over, select_store
+from lakehouse.ingestion.ad_hoc_files import (
+    copy_ad_hoc_files,
+    list_passed_over,
+    require_copies,
+    select_store,
+)
 from lakehouse.settings import Settings
 from lakehouse.storage.object_store import LocalObjectStore
 from lakehouse.storage.stores import open_store
@@ -197,3 +202,9 @@ def test_a_copy_goes_where_a_delivered_file_goes(settings: Settings, folder: Pat
         assert store.objects(FRUITS.inbox) == []
     assert base.exists("archive/fruits/a.csv")
     assert (folder / "a.csv").exists()
+
+
+def test_a_run_without_its_copies_names_the_command_to_run_again(tmp_path: Path) -> None:
+    require_copies(FRUITS, str(tmp_path), "a.csv")
+    with pytest.raises(UsageError, match=r"`lakehouse ingest fruits --path a\.csv` again"):
+        require_copies(FRUITS, str(tmp_path / "deleted"), "a.csv")

@@ -113,15 +113,6 @@ def test_the_same_content_put_back_is_archived_once(inbox) -> None:
     assert inbox.names() == []
 
 
-def test_the_same_content_under_two_names_is_archived_twice(inbox) -> None:
-    inbox.put("a.csv", ROW)
-    inbox.put("b.csv", ROW)
-
-    ingest(inbox)
-
-    assert archived(inbox) == [f"a.{SHA[:12]}.csv", f"b.{SHA[:12]}.csv"]
-
-
 def test_another_content_under_the_same_name_is_archived_beside_it(inbox) -> None:
     inbox.put("fruit.csv", ROW)
     ingest(inbox)
@@ -241,14 +232,3 @@ def test_archiving_that_was_killed_halfway_is_ended_by_the_next_ingest(
 
     assert inbox.names() == []
     assert [name[0] for name in archived(inbox)] == ["0", "1", "2", "3"]
-
-
-def test_finishing_twice_is_finishing_once(inbox) -> None:
-    inbox.put("fruit.csv", ROW)
-    with lock_feed(FRUITS, inbox.store.root) as held:
-        delivery = collect_files(inbox.store, held)
-        archive_files(delivery, inbox.store)
-
-        assert archive_files(delivery, inbox.store).changed == ()
-
-    assert archived(inbox) == [f"fruit.{SHA[:12]}.csv"]

@@ -70,19 +70,6 @@ def test_an_ending_in_capitals_is_the_same_format(inbox) -> None:
     assert inbox.look().values("fruit") == [("Apple",)]
 
 
-def test_links_are_not_followed(inbox, tmp_path) -> None:
-    (tmp_path / "elsewhere.csv").write_text(ROW)
-    inbox.put("a.csv", ROW)
-    (inbox.store.root / FRUITS.inbox / "b.csv").symlink_to(tmp_path / "elsewhere.csv")
-
-    assert inbox.look().delivery.arriving[0][0] == "a.csv"
-    assert len(inbox.look().delivery.files) == 1
-
-
-def test_an_inbox_that_is_not_there_holds_nothing(inbox) -> None:
-    assert inbox.look().delivery.files == ()
-
-
 def test_no_more_than_max_files_per_run_are_taken_from_the_front(inbox_of) -> None:
     inbox = inbox_of(Feed("fruits", FRUITS.columns, FRUITS.table, max_files_per_run=2))
     for number in range(5):
@@ -106,15 +93,6 @@ def test_a_file_that_grows_is_left(home) -> None:
     appended.join()
     assert [file.key for file in found.files] == [f"inbox/fruits/{done.name}"]
     assert found.unsettled == ("inbox/fruits/growing.csv",)
-
-
-def test_old_files_are_not_waited_for(home) -> None:
-    inbox = Inbox(LocalObjectStore(home, settle_seconds=30), FRUITS)
-    inbox.put("done.csv", ROW, second=0)
-    began = time.monotonic()
-
-    assert len(list_waiting(FRUITS, inbox.store).files) == 1
-    assert time.monotonic() - began < 10
 
 
 def test_a_young_file_is_waited_for_until_it_is_old_enough(
@@ -229,16 +207,6 @@ def test_the_bytes_read_are_told_as_they_are_read(inbox) -> None:
         collect_files(inbox.store, ingest, progress=told.append)
 
     assert sum(told) == len(ROW)
-
-
-def test_a_delivery_counts_its_rows_and_bytes(inbox) -> None:
-    inbox.put("a.csv", ROW, second=1)
-    inbox.put("b.csv", ROW + "2,Kiwi,true\n", second=2)
-
-    delivery = inbox.look().delivery
-
-    assert delivery.rows == 3
-    assert delivery.size_bytes == 2 * len(ROW) + len("2,Kiwi,true\n")
 
 
 def test_an_interrupt_ends_what_is_read_at_once_and_leaves_the_inbox_as_it_was(inbox) -> None:

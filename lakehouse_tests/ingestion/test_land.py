@@ -65,20 +65,6 @@ def test_waiting_files_are_landed_by_one_append_with_their_source(engine, home, 
     assert [len(done.archived.keys), inbox.names()] == [2, []]
 
 
-@pytest.mark.long
-def test_a_return_to_an_earlier_content_lands_nothing_and_is_told(engine, home, inbox) -> None:
-    other = APPLE.replace("Apple", "Pear")
-    for content in (APPLE, other):
-        inbox.put("a.csv", content)
-        assert land(engine, FRUITS, TABLE, inbox.store, home).warnings == []
-    inbox.put("a.csv", APPLE)
-
-    done = land(engine, FRUITS, TABLE, inbox.store, home)
-
-    assert isinstance(done.outcome, Unchanged)
-    assert "a.csv has the content of an earlier delivery of that name" in done.warnings[0]
-
-
 def test_the_same_content_put_back_lands_nothing_and_is_archived(
     embedded_engine, home, inbox
 ) -> None:
@@ -373,17 +359,3 @@ def test_below_the_home_too_only_rows_of_the_delivery_are_read(spark, home, inbo
         shutil.copy(staged, staged.with_name("000000-executor.parquet"))
         read = read_staged_rows(spark, replace(delivery, by_executors=True))
         assert [row["id"] for row in read.collect()] == ["1"]
-
-
-def test_a_frame_reads_values_as_they_were_delivered(spark, home, inbox) -> None:
-    inbox.put("a.csv", 'id,fruit,berry\n1,"a\nb",""\n2,"Ä, 🍏",\n')
-
-    with lock_feed(FRUITS, home) as ingest:
-        delivered = (
-            read_staged_rows(spark, collect_files(inbox.store, ingest))
-            .orderBy("_source_row")
-            .collect()
-        )
-
-    assert [tuple(row[:3]) for row in delivered] == [("1", "a\nb", ""), ("2", "Ä, 🍏", None)]
-    assert [row["_source_row"] for row in delivered] == [1, 2]

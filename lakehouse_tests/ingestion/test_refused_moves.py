@@ -84,14 +84,6 @@ def test_a_long_key_is_archived_or_rejected_and_stops_none_behind_it(
     assert bucket.objects(FRUITS.inbox) == []
 
 
-def test_the_same_long_key_is_archived_once(bucket: S3ObjectStore, home: Path) -> None:
-    for _ in range(2):
-        bucket.write_text(long_key("good.csv"), ROW)
-        ingest(bucket, home)
-
-    assert len(bucket.objects(FRUITS.archive)) == 1
-
-
 @pytest.fixture
 def refusing(home: Path, monkeypatch) -> LocalObjectStore:
     """A folder that refuses to move what is called as refused, and a file before and behind

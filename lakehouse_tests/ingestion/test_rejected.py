@@ -175,14 +175,6 @@ def test_a_row_longer_than_a_block_is_rejected(inbox, monkeypatch) -> None:
     assert "a row too long: found a row of more than 1 MB" in inbox.look().reason
 
 
-@pytest.mark.long
-def test_a_ragged_row_is_found_by_its_number_far_into_a_large_file(inbox, monkeypatch) -> None:
-    monkeypatch.setattr("lakehouse.ingestion.readers.csv.BLOCK_BYTES", 1 << 10)
-    inbox.put("x.csv", HEADER + "1,a,true\n" * 20_000 + "1,a\n" + "1,a,true\n" * 20_000)
-
-    assert "found 2 fields in row 20001" in inbox.look().reason
-
-
 @pytest.mark.parametrize("name", ["Berry", "_source_file", "a b", ""])
 def test_a_column_that_bronze_cannot_have_is_not_added(inbox_of, name: str) -> None:
     inbox = inbox_of(Feed("fruits", FRUITS.columns, FRUITS.table, on_new_column="add"))
@@ -214,19 +206,6 @@ def test_it_is_moved_with_its_reason_beside_it(inbox) -> None:
         "rejected_at": reason["rejected_at"],
         "next_step": "Correct the file and put it back.",
     }
-
-
-def test_the_line_for_people_names_the_file_the_reason_and_where_it_is_now(inbox) -> None:
-    inbox.put("x.csv", "id,fruit\n")
-
-    (rejected,) = inbox.look().delivery.rejected
-
-    assert str(rejected).startswith(
-        "x.csv was rejected: missing column 'berry': found a header with 'id', 'fruit';"
-    )
-    assert str(rejected).endswith(
-        f"It is kept as rejected/fruits/x.{rejected.sha256[:12]}.csv."
-    )
 
 
 def test_what_cannot_be_seen_in_a_file_name_is_shown_and_steers_no_terminal(inbox) -> None:

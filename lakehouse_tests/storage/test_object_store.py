@@ -30,10 +30,6 @@ def test_objects_are_ordered_by_time_then_key(store) -> None:
     ]
 
 
-def test_a_prefix_that_is_not_there_holds_nothing(store) -> None:
-    assert store.objects("inbox/f/") == []
-
-
 def test_the_folders_that_hold_anything_are_told_by_one_look(store) -> None:
     assert store.occupied("inbox/") == set()
     for key in ("inbox/full/a", "inbox/hidden/.a", "inbox/deep/d/a"):

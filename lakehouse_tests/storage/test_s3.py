@@ -55,21 +55,6 @@ def test_what_is_not_there_is_not_found(store) -> None:
         store.open("a")
 
 
-def test_an_object_is_moved(store) -> None:
-    store.write_text("a", "text")
-    assert store.move(store.stat("a"), "d/e/b")
-    assert not store.exists("a")
-    assert store.open("d/e/b").read() == b"text"
-
-
-def test_a_key_that_is_taken_is_not_moved_to(store) -> None:
-    store.write_text("a", "new")
-    store.write_text("b", "old")
-    with pytest.raises(FileExistsError):
-        store.move(store.stat("a"), "b")
-    assert (store.open("a").read(), store.open("b").read()) == (b"new", b"old")
-
-
 def test_what_was_overwritten_is_neither_moved_nor_removed(store) -> None:
     store.write_text("a", "old")
     seen = store.stat("a")

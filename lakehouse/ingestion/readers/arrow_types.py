@@ -23,7 +23,6 @@ _DAY_MICROSECONDS = 86_400_000_000
 
 
 def arrow_type(column_type: types.ColumnType) -> "pa.DataType":
-    """Return the Arrow type of a declared column type."""
     import pyarrow as pa
 
     if isinstance(column_type, types.Decimal):
@@ -50,11 +49,7 @@ def arrow_type(column_type: types.ColumnType) -> "pa.DataType":
 
 
 def require_declared(feed: Feed, names: Collection[str]) -> None:
-    """Check that a file without a header row has at least one declared column.
-
-    :param names: the file's columns, by their bronze names.
-    :raises FileRejected: it has none.
-    """
+    """Check that a file without a header row has at least one declared column, by bronze name."""
     if set(names).isdisjoint(feed.column_names):
         raise _rejected(
             "no declared column",
@@ -134,10 +129,7 @@ class TypedReader(ABC):
         """Yield the values of some columns, in batches."""
 
     def batches(self) -> "Iterator[pa.RecordBatch]":
-        """Yield the rows in order.
-
-        :raises FileRejected: the rows cannot be read or do not fit the declared types.
-        """
+        """Yield the rows in order."""
         import pyarrow as pa
 
         names = self.header.columns
@@ -158,11 +150,7 @@ class TypedReader(ABC):
 def convert_column(
     feed: Feed, name: str, column: "pa.Array[Any]", target: "pa.DataType", first_row: int
 ) -> "pa.Array[Any]":
-    """Return the values of a file's column as the declared type.
-
-    :param first_row: the number of the first value's row.
-    :raises FileRejected: the types do not match, or a value does not fit.
-    """
+    """Return values as the declared type; `first_row` is the row number of the first one."""
     import pyarrow as pa
 
     column = plain_values(column)
@@ -253,9 +241,7 @@ def _is_binary(found: Any) -> bool:
 
 
 def _is_compatible(found: Any, target: Any, *, is_part: bool = False) -> bool:
-    """Return whether a declared type is compatible with a file's type; individual values may
-    still not fit.
-    """
+    """Return whether a file's type fits a declared type; individual values may still not fit."""
     import pyarrow as pa
 
     kind, found = pa.types, _storage(found)
@@ -299,9 +285,7 @@ def _is_compatible(found: Any, target: Any, *, is_part: bool = False) -> bool:
 
 
 def _converted_in_calendar(feed: Feed, column: Any, target: Any) -> "pa.Array[Any]":
-    """Convert values; raise for dates outside of the years 1 to 9999, which Python cannot
-    represent.
-    """
+    """Convert values; raise outside of the years 1 to 9999, which Python cannot represent."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

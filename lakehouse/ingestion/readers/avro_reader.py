@@ -41,20 +41,14 @@ def _next_records(records: Iterator[Any]) -> list[dict[str, Any]]:
 
 
 def open_avro(copy: IO[bytes], **options: Any) -> Any:
-    """Open a copy of a file.
-
-    :raises FileRejected: it is not an Avro file of records.
-    """
+    """Open a seekable file."""
     import fastavro
 
     return call_avro(lambda: fastavro.reader(copy, **options))
 
 
 def avro_fields(reader: Any) -> "dict[str, Any]":
-    """Return the Avro schema of each field.
-
-    :raises FileRejected: the file has no records.
-    """
+    """Return the Avro schema of each field."""
     schema = reader.writer_schema
     if not isinstance(schema, Mapping) or schema.get("type") != "record":
         raise _unreadable("values that are no records")
@@ -62,7 +56,6 @@ def avro_fields(reader: Any) -> "dict[str, Any]":
 
 
 def avro_column(schema: Any, records: list[dict[str, Any]], field: str) -> "pa.Array[Any]":
-    """Return a field of some records as an Arrow array."""
     import pyarrow as pa
 
     found = arrow_of_avro(schema)
@@ -138,10 +131,7 @@ def _value(value: Any, found: Any) -> Any:
 
 
 def call_avro(read: Callable[[], T]) -> T:
-    """Call a function that reads an Avro file.
-
-    :raises FileRejected: the file is damaged; system errors are not caught.
-    """
+    """Call a function and reject the file if it is damaged; system errors are raised."""
     try:
         return read()
     except FileRejected:

@@ -40,9 +40,7 @@ class Writable(Protocol):
 
 
 class HashedBytes:
-    """The bytes of a delivered file, hashed while reading; `progress` receives the size of each
-    read.
-    """
+    """The bytes of a delivered file, hashed while reading; `progress` receives their number."""
 
     def __init__(self, raw: BinaryIO, progress: Callable[[int], None]) -> None:
         self._raw = raw
@@ -50,7 +48,6 @@ class HashedBytes:
         self._hash = hashlib.sha256()
 
     def read(self, size: int = -1, /) -> bytes:
-        """Return the next bytes."""
         block = self._raw.read(size)
         self._hash.update(block)
         self._progress(len(block))
@@ -156,7 +153,6 @@ class ParsedBytes:
 
 
 def unpacked(delivered: Readable, file_format: str) -> Readable:
-    """Return the content of a file, decompressed according to its format."""
     codec = {".gz": "gzip", ".zst": "zstd"}.get(PurePosixPath(file_format).suffix)
     return _Decompressed(delivered, codec) if codec else delivered
 
@@ -174,10 +170,6 @@ class _Decompressed:
         self._stream: Any = None
 
     def read(self, size: int = -1, /) -> bytes:
-        """Return the next bytes.
-
-        :raises DamagedCompression: the file is damaged, truncated or not compressed.
-        """
         import pyarrow as pa
 
         try:
@@ -200,7 +192,6 @@ class _Unclosed:
     closed: bool = False
 
     def read(self, size: int, /) -> bytes:
-        """Return the next bytes."""
         return self.content.read(size)
 
     def close(self) -> None:
@@ -209,10 +200,7 @@ class _Unclosed:
 
 @contextmanager
 def packed(target: BinaryIO, file_format: str) -> Iterator[Writable]:
-    """Yield a writer that compresses according to the format.
-
-    Compressed files contain no timestamp and no name, so equal input gives equal bytes.
-    """
+    """Yield a compressing writer without timestamp and name, so equal input gives equal bytes."""
     if file_format.endswith(".zst"):
         from zstandard import ZstdCompressor
 
@@ -227,11 +215,7 @@ def packed(target: BinaryIO, file_format: str) -> Iterator[Writable]:
 
 
 def refuse_damaged(read: Callable[[], T]) -> T:
-    """Call a function that reads a file's bytes.
-
-    :raises FileRejected: a `.gz` or `.zst` file is invalid, damaged or truncated; system errors
-        are not caught.
-    """
+    """Call a function and reject the file if its compression is damaged."""
     try:
         return read()
     except DamagedCompression as error:

@@ -48,13 +48,8 @@ _NOT_UTF8 = re.compile(
 
 
 class CsvReader:
-    """Reads a file's header and rows.
-
-    `use_threads=False` is half as fast, but reports the number of an invalid row and reads
-    longer rows.
-
-    :raises FileRejected: from the constructor for an invalid header, from `batches` for invalid
-        rows.
+    """Reads a header and rows. Without threads it is half as fast, but knows row numbers and
+    reads longer rows.
     """
 
     def __init__(self, feed: Feed, text: Readable, *, use_threads: bool) -> None:
@@ -191,10 +186,8 @@ class CsvReader:
 
 
 def _check_no_header(batch: "pa.RecordBatch", rows_before: int) -> None:
-    """Check that no row repeats the header, as in concatenated files. A single-column file is
-    not checked, since its name may be a value.
-
-    :raises FileRejected: states the row number.
+    """Reject a header repeated among the rows, as in concatenated files; a single name may be a
+    value.
     """
     import pyarrow as pa
     import pyarrow.compute as pc

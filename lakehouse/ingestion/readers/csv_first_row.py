@@ -21,11 +21,7 @@ _SEPARATOR_LINE = re.compile(rb'("?sep=."?[,;|\t]*)[\r\n]', re.IGNORECASE)
 
 
 def header_names(feed: Feed, head: bytes) -> tuple[str, ...]:
-    """Return the column names in the first row of a file's first megabyte.
-
-    :raises FileRejected: the file is empty, or its first row is unreadable or has too many
-        fields.
-    """
+    """Return the column names in the first row of a file's first megabyte."""
     text = head.removeprefix(BOM)
     if not text.strip():
         raise FileRejected(
@@ -61,19 +57,13 @@ def header_names(feed: Feed, head: bytes) -> tuple[str, ...]:
 
 
 def check_no_separator_line(text: bytes) -> None:
-    """Check that a file does not start with a line such as `sep=;`, which only Excel reads.
-
-    :raises FileRejected: it does.
-    """
+    """Reject a file that starts with a line such as `sep=;`, which only Excel reads."""
     if match := _SEPARATOR_LINE.match(text.lstrip(b"\r\n")):
         raise lines_before_header(f"{shown(match[1].decode('utf-8', 'replace'))} in line 1", 1)
 
 
 def lines_before_header(found: str, last: int) -> FileRejected:
-    """Return the error for a file with lines before its header.
-
-    :param last: number of the last of these lines.
-    """
+    """Return the error for a file with lines before its header, up to a line number."""
     which = "line 1" if last == 1 else f"lines 1 to {last}"
     return FileRejected(
         "text before the header",
@@ -84,10 +74,7 @@ def lines_before_header(found: str, last: int) -> FileRejected:
 
 
 def _check_no_lines_before(feed: Feed, text: bytes) -> None:
-    """Check that no later line has the names of all required columns.
-
-    :raises FileRejected: states the line.
-    """
+    """Reject a file in which a later line has the names of all required columns."""
     most_marks = len(feed.column_names) + MORE_COLUMNS
     for number, line in enumerate(text.splitlines()[1:100], start=2):
         is_short = line.count(feed.delimiter.encode()) <= most_marks
@@ -97,10 +84,7 @@ def _check_no_lines_before(feed: Feed, text: bytes) -> None:
 
 
 def first_row(text: bytes, most_fields: int, delimiter: str = ",") -> bytes | None:
-    """Return the first row without its line end, or None if it ends inside a quoted field.
-
-    :raises FileRejected: it has more than `most_fields` fields; the rest is not read.
-    """
+    """Return the first row without its line end, or None if it ends inside a quoted field."""
     mark = delimiter.encode()
     for number, field in enumerate(_field(mark).finditer(text), start=1):
         if number > most_fields:
@@ -114,10 +98,8 @@ def first_row(text: bytes, most_fields: int, delimiter: str = ",") -> bytes | No
 
 @cache
 def _field(mark: bytes) -> re.Pattern[bytes]:
-    """Return the pattern of a field with its terminator.
-
-    As in Arrow, a quote opens a value only at the start of a field. The pattern does not
-    backtrack, so it is linear.
+    """Return the linear pattern of a field with its terminator; a quote opens a value only at
+    its start.
     """
     ends = re.escape(mark) + rb"\r\n"
     quoted = rb'(?:"[^"]*+(?:""[^"]*+)*+("|\Z))?+'

@@ -30,11 +30,7 @@ class Header:
 
 
 def plan_header(feed: Feed, names: Sequence[str]) -> Header:
-    """Decide which columns of a file are read.
-
-    :param names: the file's columns, by their bronze names.
-    :raises FileRejected: there is no header, or a column is missing, repeated or undeclared.
-    """
+    """Decide which columns of a file are read, by their bronze names."""
     if not set(names) & set(feed.column_names):
         raise _no_header(feed, names)
     missing = [
@@ -102,7 +98,6 @@ class _HeaderDescription:
 
 
 def expected_header(feed: Feed) -> str:
-    """Describe the expected header of the feed's files."""
     columns = feed.declared_columns
     optional = [quoted(column.name_in_files) for column in columns if column.optional]
     required = [quoted(column.name_in_files) for column in columns if not column.optional]

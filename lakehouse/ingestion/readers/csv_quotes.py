@@ -41,7 +41,6 @@ class ClosingQuotes:
 
     @property
     def row(self) -> int:
-        """The number of rows before the fault, including the header."""
         return self._rows
 
     def are_followed(self, block: bytes) -> bool:

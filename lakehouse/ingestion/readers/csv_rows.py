@@ -23,16 +23,13 @@ _QUOTED = rb'(?:"[^"]*+(?:""[^"]*+)*+(?:"|\Z))?+'
 
 @cache
 def csv_row_bytes(delimiter: str = ",") -> RowBytes:
-    """Return the row splitter for a delimiter."""
     return RowBytes(
         partial(csv_rows, delimiter=delimiter), partial(csv_values, delimiter=delimiter)
     )
 
 
 def csv_rows(content: Readable, delimiter: str = ",") -> Iterator[Row]:
-    """Yield all bytes of a file in order, row by row; at most one row and one block are in
-    memory.
-    """
+    """Yield all bytes of a file in order, row by row, with at most one row and block in memory."""
     pattern = _row(delimiter)
     pending, number, is_over = _without_mark(content), 0, False
     if pending.startswith(BOM):
@@ -85,7 +82,6 @@ def _field(delimiter: str) -> re.Pattern[bytes]:
 
 
 def _without_mark(content: Readable) -> bytes:
-    """Read as many bytes as a byte-order mark has."""
     first = b""
     while len(first) < len(BOM) and (block := content.read(len(BOM) - len(first))):
         first += block

@@ -28,13 +28,7 @@ if TYPE_CHECKING:
 
 
 class FileReader(Protocol):
-    """Reads a file's columns and rows.
-
-    `use_threads=False` may be slower, but reports the number of an invalid row.
-
-    :raises FileRejected: from the constructor for invalid columns, from `batches` for invalid
-        rows.
-    """
+    """Reads a file's columns and rows; without threads maybe slower, but it knows row numbers."""
 
     header: Header
 
@@ -75,20 +69,13 @@ WRITERS: Mapping[str, Callable[[Readable, LeftOut, Writable], None]] = {
 def open_reader(
     feed: Feed, file_format: str, delivered: Readable, *, use_threads: bool
 ) -> FileReader:
-    """Open a file of one of the feed's formats.
-
-    :raises FileRejected: from its reader.
-    """
+    """Open a file of one of the feed's formats, or reject it."""
     reader = READERS[uncompressed(file_format)]
     return reader(feed, unpacked(delivered, file_format), use_threads=use_threads)
 
 
 def row_bytes(file_format: str, delimiter: str = ",") -> RowBytes:
-    """Return how a format's bytes are split into rows.
-
-    :param delimiter: the feed's delimiter, for text formats.
-    :raises LakehouseError: the format cannot be split.
-    """
+    """Return how a format's bytes are split into rows, or raise if they cannot be."""
     name = uncompressed(file_format)
     if name not in ROW_BYTES:
         raise LakehouseError(
@@ -106,13 +93,8 @@ def write_without_rows(
     *,
     delimiter: str = ",",
 ) -> None:
-    """Write a file without some rows, with the same compression. Other rows do not change; in
-    text formats, neither do other bytes.
-
-    The result is deterministic.
-
-    :param left_out: row numbers in this content.
-    :raises LakehouseError: the format cannot be rewritten.
+    """Write a file without some of its rows, deterministically and with the same compression.
+    In text formats other bytes do not change.
     """
     writer = WRITERS.get(uncompressed(file_format))
     with packed(target, file_format) as content:

@@ -33,10 +33,7 @@ class ParquetReader(TypedReader):
 
 
 def open_parquet(file: "IO[bytes] | BinaryIO") -> "ParquetFile":
-    """Open a seekable file.
-
-    :raises FileRejected: it is not a Parquet file, or is truncated.
-    """
+    """Open a seekable file."""
     from pyarrow import parquet
 
     return call_parquet(
@@ -51,11 +48,7 @@ def open_parquet(file: "IO[bytes] | BinaryIO") -> "ParquetFile":
 
 
 def call_parquet(read: Callable[[], T]) -> T:
-    """Call a function that reads a Parquet file.
-
-    :raises FileRejected: the file is damaged or uses features that Arrow does not read; system
-        errors are not caught.
-    """
+    """Call a function and reject the file if Arrow cannot read it; system errors are raised."""
     import pyarrow as pa
 
     try:
@@ -93,7 +86,6 @@ def write_parquet_without(content: Readable, left_out: LeftOut, target: Any) -> 
 
 
 def _codecs(file: "ParquetFile") -> Any:
-    """Return the codec of each column in the first row group."""
     if not file.metadata.num_row_groups:
         return "snappy"
     group = file.metadata.row_group(0)
