@@ -53,17 +53,13 @@ def _full_name(feed: Feed, source_file: str, sha256: str, digits: int) -> str:
     path = PurePosixPath(source_file)
     end = file_format(feed, source_file)
     cut = len(path.name) - (len(end) + 1 if end else len(path.suffix))
-    stem = (
-        path.name[:cut]
-        .encode("utf-8", "replace")[:_LONGEST_STEM_BYTES]
-        .decode("utf-8", "ignore")
-    )
-    suffix = (
-        path.name[cut:]
-        .encode("utf-8", "replace")[:_LONGEST_SUFFIX_BYTES]
-        .decode("utf-8", "ignore")
-    )
+    stem = _cut_bytes(path.name[:cut], _LONGEST_STEM_BYTES)
+    suffix = _cut_bytes(path.name[cut:], _LONGEST_SUFFIX_BYTES)
     return str(path.with_name(f"{stem}.{sha256[:digits]}{suffix}"))
+
+
+def _cut_bytes(text: str, most: int) -> str:
+    return text.encode("utf-8", "replace")[:most].decode("utf-8", "ignore")
 
 
 def file_format(feed: Feed, source_file: str) -> str | None:

@@ -1,5 +1,6 @@
 """Value objects that describe the files collected by one ingest."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,7 +20,22 @@ class RejectedFile:
     sha256: str
     why: FileRejected
     rejected_at: datetime
-    key: str
+    key: str = ""
+
+    @property
+    def reason_json(self) -> str:
+        """The content of its `.reason.json` file."""
+        reason = {
+            "feed": self.feed,
+            "file": self.source_file,
+            "sha256": self.sha256,
+            "reason": self.why.reason,
+            "found": self.why.found,
+            "expected": self.why.expected,
+            "rejected_at": self.rejected_at.isoformat(),
+            "next_step": self.why.next_step,
+        }
+        return json.dumps(reason, indent=2) + "\n"
 
     def __str__(self) -> str:
         return (
@@ -95,15 +111,3 @@ def _left_out(file: StagedFile) -> str:
         f"{shown(file.source_file)} was delivered with {rows} of people who were erased: left"
         " out, here and in the file."
     )
-
-
-@dataclass(frozen=True)
-class Archived:
-    """The result of archiving a delivery.
-
-    `keys` are the archive keys. `changed` are files in the inbox that changed in the meantime;
-    the next ingest collects them.
-    """
-
-    keys: Sequence[str] = ()
-    changed: Sequence[str] = ()

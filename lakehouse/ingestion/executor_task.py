@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakehouse.errors import FileRejected
 from lakehouse.ingestion.staged_rows import BucketRows, LocalRows, StagedRows
-from lakehouse.ingestion.staging import Converted, FileConverter, ignore_progress
+from lakehouse.ingestion.staging import Converted, FileConverter
 from lakehouse.storage.object_store import StoredObject
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ class ExecutorTask:
         needs_driver = FileOutcome(file.number)
         target = folder / f"{file.number:06}.parquet"
         try:
-            converted = self.converter.convert(file.stored, target, ignore_progress)
+            converted = self.converter.convert(file.stored, target)
         except FileRejected as why:
             return FileOutcome(file.number, refused=why)
         except FileNotFoundError:

@@ -104,7 +104,7 @@ def landing_metadata(landing: Landing) -> dict[str, Any]:
             for file in delivery.rejected
         ),
         waiting_files=delivery.waiting or None,
-        archived=tuple(landing.archived.keys),
+        archived=tuple(landing.archived),
         unsettled=tuple(delivery.unsettled),
         warnings=tuple(landing.warnings),
         left_out_rows=delivery.left_out_rows or None,

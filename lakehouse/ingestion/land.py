@@ -19,7 +19,7 @@ from lakehouse.iceberg.metadata.write_result import Outcome, Refused, Unchanged
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.ingestion.archive import archive_files
 from lakehouse.ingestion.collect import collect_files
-from lakehouse.ingestion.delivery import Archived, Delivery
+from lakehouse.ingestion.delivery import Delivery
 from lakehouse.ingestion.executor_reading import ExecutorReading
 from lakehouse.ingestion.ingest import lock_feed
 from lakehouse.ingestion.repeated_content import repeated_content
@@ -89,7 +89,7 @@ class Landing:
 
     delivery: Delivery
     outcome: Outcome
-    archived: Archived
+    archived: Sequence[str]
     repeated: Sequence[str] = ()
     """One line per file whose content landed before under another name, or under the same name
     before newer content.
@@ -112,7 +112,6 @@ def land(
     suppression: SuppressionList = NO_SUPPRESSION,
     bucket: BucketStaging | None = None,
     executors: ExecutorReading | None = None,
-    progress: Callable[[int], None] = lambda _: None,
 ) -> Landing:
     """Land the files that wait in a feed's inbox with one append to its bronze table, and
     archive them.
@@ -124,19 +123,14 @@ def land(
     :param suppression: erased data subjects: their rows from before the erasure do not land.
     :param bucket: stages rows in a bucket instead of the home.
     :param executors: read the files instead of this process if there are enough of them.
-    :param progress: called with the number of bytes read, again and again.
     :raises TableBusy: when another ingest of the feed goes on for longer than an hour.
     """
     with lock_feed(feed, home, bucket=bucket) as ingest:
-        delivery = collect_files(
-            store, ingest, suppression=suppression, executors=executors, progress=progress
-        )
+        delivery = collect_files(store, ingest, suppression=suppression, executors=executors)
         erase_again(engine, table, suppression.filter())
         repeated = repeated_content(engine, table.name, delivery)
         outcome = _publish(engine, feed, table, delivery, run or Run(), compute)
-        archived = (
-            Archived() if isinstance(outcome, Refused) else archive_files(delivery, store)
-        )
+        archived = () if isinstance(outcome, Refused) else archive_files(delivery, store)
         return Landing(delivery, outcome, archived, repeated)
 
 

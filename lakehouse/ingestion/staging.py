@@ -1,11 +1,11 @@
 """Convert a delivered file to staged Parquet, so that Spark reads exactly what was checked."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from threading import Lock
+from threading import Event, Lock
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.errors import FileRejected
@@ -74,8 +74,8 @@ class FileConverter:
         self,
         stored: StoredObject,
         target: Path,
-        progress: Callable[[int], None],
         known: KnownContent = _UNKNOWN,
+        stop: Event | None = None,
     ) -> Converted:
         """Write the rows of a file, without rows that an erasure request removed.
 
@@ -88,17 +88,17 @@ class FileConverter:
         """
         plan = _RowPlan(known, self.suppressed)
         try:
-            return self._read(stored, target, progress, plan, use_threads=True)
+            return self._read(stored, target, plan, stop, use_threads=True)
         except FileRejected:
             with _reading_again:
-                return self._read(stored, target, ignore_progress, plan, use_threads=False)
+                return self._read(stored, target, plan, stop, use_threads=False)
 
     def _read(
         self,
         stored: StoredObject,
         target: Path,
-        progress: Callable[[int], None],
         plan: "_RowPlan",
+        stop: Event | None,
         *,
         use_threads: bool,
     ) -> Converted:
@@ -106,7 +106,7 @@ class FileConverter:
         its_format = file_format(self.feed, source_file)
         assert its_format, "its name was checked before"
         with self.store.open(stored.key) as raw:
-            delivered = HashedBytes(raw, progress)
+            delivered = HashedBytes(raw, stop)
             reader = open_reader(self.feed, its_format, delivered, use_threads=use_threads)
             modified_at = plan.known.modified_at(stored.modified_at)
             origin = Origin(
@@ -121,33 +121,32 @@ class FileConverter:
 class Staging:
     """Stages the files of one ingest.
 
-    `folder` contains a file while it is written; `rows` is what Spark reads. `suppressed` finds the
-    rows of erased data subjects. These rows and the rows removed according to the ledger are
-    not staged, and the file is rewritten without them.
+    `rows` is what Spark reads. `suppressed` finds the rows of erased data subjects. These rows
+    and the rows removed according to the ledger are not staged, and the file is rewritten
+    without them.
     """
 
     rewriting: Rewriting
-    folder: Path
     rows: StagedRows
     ingested_at: datetime
     suppressed: RowFinder
 
     def stage(
-        self, stored: StoredObject, number: int, progress: Callable[[int], None]
+        self, stored: StoredObject, number: int, stop: Event | None = None
     ) -> StagedFile | None:
         """Read a file once: hash it, check it and write its rows as Parquet. A file that was
         rewritten, or must be, is read again; None if it changed in between.
         """
-        target = self.folder / f"{number:06}.parquet"
+        target = self.rewriting.folder / f"{number:06}.parquet"
         convert = self.converter.convert
         try:
-            converted = convert(stored, target, progress)
+            converted = convert(stored, target, stop=stop)
             known = self.rewriting.ledger.find(stored.key, converted.sha256)
             if known.is_erased:
                 raise _erased_file()
             if known.missing or known.erased:
                 sha256 = converted.sha256
-                converted = convert(stored, target, ignore_progress, known)
+                converted = convert(stored, target, known, stop)
                 if converted.sha256 != sha256:
                     return None
             return self._file(stored, number, target, converted, known)
@@ -237,10 +236,6 @@ class _RowPlan:
                 if number in self.erased:
                     places.add(place)
         return sorted(places)
-
-
-def ignore_progress(_: int) -> None:
-    """Reading a file again is not progress."""
 
 
 def _erased_file() -> FileRejected:

@@ -12,19 +12,14 @@ from lakehouse.iceberg.commit.snapshot_properties import session_with
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.read.pinned_frames import read_main
 from lakehouse.iceberg.read.withdrawn_deliveries import RejectedDelivery
-from lakehouse.ingestion.archive import move_once, sha256_of
-from lakehouse.ingestion.archive_names import (
-    HASH_DIGITS,
-    hashed_name,
-    rejected_key,
-)
-from lakehouse.ingestion.collect import format_reason
+from lakehouse.ingestion.archive import move_to_rejected, sha256_of
+from lakehouse.ingestion.archive_names import HASH_DIGITS, hashed_name
 from lakehouse.ingestion.delivery import RejectedFile
 from lakehouse.ingestion.ingest import lock_feed
 from lakehouse.ingestion.rewritten_files import KnownContent, RewrittenFiles
 from lakehouse.settings import Settings
 from lakehouse.storage.object_store import ObjectStore, StoredObject
-from lakehouse.storage.rejected_files import BY_A_PERSON, reason_key
+from lakehouse.storage.rejected_files import BY_A_PERSON
 from lakehouse.storage.stores import open_store
 from lakehouse.tables.escaping import shown
 from lakehouse.tables.feed import Feed
@@ -100,9 +95,17 @@ def reject(
         rows = {}
         for name in (feed.table, *quarantines):
             rows[name] = _delete_rows(engine, name, rejected, summary)
-        key = None
+        reason = FileRejected(
+            BY_A_PERSON,
+            found=f"{json.dumps(why)}, said by {by}",
+            expected="a delivery that may stay",
+            next_step="Correct it and put it back into the inbox.",
+        )
+        file = RejectedFile(feed.name, source_file, content.sha256, reason, datetime.now(UTC))
+        forms, key = {content.sha256, *content.forms}, None
         for archived in content.archived:
-            key = _move_to_rejected(store, feed, source_file, archived, content, by, why)
+            moved = move_to_rejected(store, feed, archived, forms, file)
+            key = moved.key if moved else None
         return Withdrawn(rows, key)
 
 
@@ -216,29 +219,3 @@ def _archived(
         if digits and hashed_name(feed, source_file, digits[1], len(digits[1])) == name:
             archived.append((item, ledger.find(item.key, sha256_of(store, item.key))))
     return archived
-
-
-def _move_to_rejected(
-    store: ObjectStore,
-    feed: Feed,
-    source_file: str,
-    archived: StoredObject,
-    content: DeliveredContent,
-    by: str,
-    why: str,
-) -> str | None:
-    reason = FileRejected(
-        BY_A_PERSON, found=f"{json.dumps(why)}, said by {by}", expected="a delivery that may stay",
-        next_step="Correct it and put it back into the inbox.",
-    )  # fmt: skip
-
-    def key(digits: int) -> str:
-        return rejected_key(feed, source_file, content.sha256, digits)
-
-    def explain(target: str) -> None:
-        rejected = RejectedFile(
-            feed.name, source_file, content.sha256, reason, datetime.now(UTC), target
-        )
-        store.write_text(reason_key(target), format_reason(rejected))
-
-    return move_once(store, archived, {content.sha256, *content.forms}, key, before=explain)

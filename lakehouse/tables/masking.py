@@ -152,8 +152,8 @@ def _is_open(name: str, value: Any) -> bool:
 
 
 def _may_be_personal(value: Any, personal_values: Collection[str]) -> bool:
-    """Return whether a value may identify a person: by its form, by nesting, or since it
-    contains a personal value.
+    """Return whether a value may identify a person: by its form, or since it contains a
+    personal value.
     """
     if not isinstance(value, str) or value.lstrip().startswith(_NESTED):
         return True
@@ -167,8 +167,8 @@ def _may_be_personal(value: Any, personal_values: Collection[str]) -> bool:
 
 
 def _personal_values(table: IcebergTable, rows: Iterable[Row]) -> set[str]:
-    """Return the lower-case values of the personal columns: entire values, and each word of a
-    name or of the local part of an address.
+    """Return the lower-case personal values, and each word of a name or of the local part of an
+    address.
     """
     values: set[str] = set()
     for row in rows:
@@ -183,7 +183,6 @@ def _without_readable(row: Row) -> dict[str, Any]:
 
 
 def _shared(table: IcebergTable, rows: Iterable[Row]) -> set[tuple[str, str]]:
-    """Return the columns and values that several people share."""
     persons: dict[tuple[str, str], set[str]] = defaultdict(set)
     for row in rows:
         person = _person(table, row)

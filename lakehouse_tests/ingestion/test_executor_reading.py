@@ -341,14 +341,14 @@ def test_where_a_task_fails_though_one_could_read_the_driver_reads_and_says_so(
     sha256 = hashlib.sha256(APPLE.encode()).hexdigest()
 
     with lock_feed(FRUITS, home) as ingest:
-        (ingest.staging / "rows" / f"_source_sha256={sha256}").touch()
+        (ingest.staging / "rows" / f"{sha256}-000000-executor.parquet").mkdir()
         converter = FileConverter(inbox.store, FRUITS, NOW, SuppressedRows(FRUITS))
         task = ExecutorTask(converter, ingest.rows, [files])
         reading = spark_reading(sys.executable).read(task)
 
     assert reading.outcomes == ()
     assert reading.remark.startswith("The driver read the files, since executors cannot: ")
-    assert "FileExistsError" in reading.remark
+    assert "IsADirectoryError" in reading.remark
 
 
 def test_where_executors_have_no_python_the_driver_reads_and_says_so(

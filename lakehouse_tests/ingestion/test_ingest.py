@@ -72,7 +72,10 @@ def test_its_staging_goes_however_it_ends(home, error) -> None:
 
 def test_the_moments_of_ingests_rise_also_when_the_clock_goes_back(home) -> None:
     ahead = datetime.now(UTC) + timedelta(days=1)
-    with lock_feed(FRUITS, home, after=ahead) as first:
+    clock = home / "staging" / "fruits" / "last_ingest"
+    clock.parent.mkdir(parents=True)
+    clock.write_text(ahead.isoformat())
+    with lock_feed(FRUITS, home) as first:
         pass
     with lock_feed(FRUITS, home) as second:
         pass

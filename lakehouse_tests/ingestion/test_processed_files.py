@@ -24,7 +24,7 @@ def ingest(inbox, base: LocalObjectStore | None = None) -> list[str]:
     home = (base or inbox.store).root
     with lock_feed(inbox.feed, home) as held:
         delivery = collect_files(inbox.store, held)
-        assert archive_files(delivery, inbox.store).keys == ()
+        assert archive_files(delivery, inbox.store) == ()
         return [file.source_file for file in delivery.files]
 
 

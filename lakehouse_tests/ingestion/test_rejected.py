@@ -18,8 +18,6 @@ GZIPPED = gzip.compress(
 CASES = [
     ("x.csv", "", "an empty file: found no text"),
     ("x.csv", "\ufeff", "an empty file: found no text"),
-    ("x.csv", "\n\r\n  \n", "an empty file: found no text"),
-    ("x.csv.gz", "", "an empty file: found no text"),
     ("x.csv", "1,Apple,false\n2,Kiwi,true\n", "no header: found a first row of 3 fields"),
     ("x.csv", "id;fruit;berry\n1;Apple;false\n", "no header: found a first row of one field"),
     (
@@ -35,31 +33,18 @@ CASES = [
             " 'berry'"
         ),
     ),
-    ("x.csv", "berry\n", "missing columns 'id', 'fruit'"),
     (
         "x.csv",
         "id,fruit,bery\n",
         "missing column 'berry': found a header with 'id', 'fruit', 'bery'",
     ),
-    ("x.csv", "ID,fruit,berry\n", "missing column 'id': found a header with 'ID'"),
-    (
-        "x.csv",
-        "id,fruit,berry,origin\n",
-        "unknown column 'origin': found a header with 'id', 'fruit', 'berry', 'origin'",
-    ),
     ("x.csv", "id,fruit,berry,\n", "unknown column ''"),
-    (
-        "x.csv",
-        "id, fruit,berry\n",
-        "missing column 'fruit': found a header with 'id', ' fruit', 'berry'",
-    ),
     (
         "x.csv",
         "\ufeff\ufeffid,fruit,berry\n",
         r"missing column 'id': found a header with '\ufeffid', 'fruit', 'berry'",
     ),
     ("x.csv", "id,fruit,berry,\x1b[2J\n", r"unknown column '\x1b[2J': found"),
-    ("x.csv", "id,fruit,berry,a\u202eb\n", r"unknown column 'a\u202eb': found"),
     ("x.csv", f"id,fruit,berry,{'x' * 999}\n", f"unknown column '{'x' * 60}'…: found"),
     ("x.\x1b[2J", "", r"another kind of file: found '.\x1b[2J'; expected"),
     ("x.csv", "id,fruit,berry,fruit\n1,a,true,b\n", "repeated column 'fruit'"),
@@ -70,16 +55,10 @@ CASES = [
     ),
     (
         "x.csv",
-        HEADER + "1,Apple,false\n\n\n2,Kiwi,true,sweet\n",
-        "a ragged row: found 4 fields in row 2; expected 3",
-    ),
-    (
-        "x.csv",
         HEADER + '1,"Ap\nple",false\n2\n',
         "a ragged row: found 1 fields in row 2; expected 3",
     ),
     ("x.csv", HEADER + '1,Apple,"false\n2,Kiwi,true\n', "a quote that is never closed"),
-    ("x.csv", HEADER + '1,Apple,"false', "a quote that is never closed"),
     (
         "x.csv",
         HEADER + '1,Apple,false\n2,Kiwi,"true\n3,Fig,false\n4,Pear,"false\n5,Plum,true\n',
@@ -95,35 +74,22 @@ CASES = [
         HEADER.encode() + b"1,a,false\n2,K\xef,true\n",
         "not UTF-8: found other bytes in column fruit in row 2",
     ),
-    (
-        "x.csv",
-        HEADER.encode() + b"1,Apple,false\n2,K\xefwi\n",
-        "a ragged row: found 2 fields in row 2",
-    ),
     ("x.csv", "id,frücht\n".encode("latin-1"), "not UTF-8: found other bytes in the header"),
-    (
-        "x.csv",
-        (HEADER + "1,Apple,false\n").encode("utf-16"),
-        "not UTF-8: found other bytes in the header",
-    ),
     ("x.csv", GZIPPED, "not UTF-8: found other bytes in the header"),
     ("x.csv.gz", HEADER.encode(), "not a gzip file"),
     ("x.csv.gz", GZIPPED[:-20], "not a gzip file: found one that is cut off"),
-    ("x.csv.gz", GZIPPED[:100] + b"\xff\xff\xff\xff" + GZIPPED[104:], "not a gzip file"),
     ("x.csv.gz", GZIPPED + b"more", "not a gzip file"),
     (
         "x.csv",
         "sep=;\nid;fruit;berry\n1;Apple;false\n",
         "text before the header: found 'sep=;' in line 1; expected the header in the first line",
     ),
-    ("x.csv", "\ufeffsep=\t\r\nid\tfruit\tberry\r\n", r"found 'sep=\t' in line 1"),
     ("x.csv", "# exported today\n" + HEADER, "found the header in line 2; expected the header"),
     (
         "x.csv",
         '"Fruits, 2026",,\n\n"Updated, ""daily""",2026-07-01,\n' + HEADER,
         "found the header in line 4; expected",
     ),
-    ("x.csv", '"A title\n' + HEADER, "found the header in line 2; expected"),
     (
         "x.csv",
         HEADER + "1,Apple,false\n" + HEADER + "2,Kiwi,true\n",

@@ -18,51 +18,11 @@ def store(aws_settings) -> S3ObjectStore:
     return open_store(aws_settings)
 
 
-def test_objects_are_those_of_the_prefix_by_time_then_key(store) -> None:
-    for key in (
-        "inbox/f/b",
-        "inbox/f/a",
-        "inbox/f/d/c",
-        "inbox/g/a",
-        "inbox/f/.hidden",
-        "inbox/f/a.tmp",
-        "inbox/f/",
-    ):
-        store.write_text(key, key)
-    found = store.objects("inbox/f/")
-    assert {item.key for item in found} == {"inbox/f/a", "inbox/f/b", "inbox/f/d/c"}
-    assert found == sorted(found, key=lambda item: (item.modified_at, item.key))
-
-
 def test_the_prefixes_that_hold_anything_are_told_by_one_look(store) -> None:
     assert store.occupied("inbox/") == set()
     for key in ("inbox/f/a", "inbox/f/d/c", "inbox/g/.hidden", "archive/h/a"):
         store.write_text(key, key)
     assert store.occupied("inbox/") == {"f", "g"}
-
-
-def test_an_object_is_seen_alike_in_a_list_and_alone(store) -> None:
-    store.write_text("inbox/f/a", "text")
-    (listed,) = store.objects("inbox/f/")
-    assert store.stat("inbox/f/a") == listed
-    assert (listed.size_bytes, listed.modified_at.microsecond) == (4, 0)
-
-
-def test_what_is_not_there_is_not_found(store) -> None:
-    assert store.stat("a") is None
-    assert not store.exists("a")
-    with pytest.raises(FileNotFoundError, match="s3://lake/a"):
-        store.open("a")
-
-
-def test_what_was_overwritten_is_neither_moved_nor_removed(store) -> None:
-    store.write_text("a", "old")
-    seen = store.stat("a")
-    store.write_text("a", "new")
-    assert not store.move(seen, "b")
-    assert not store.remove(seen)
-    assert store.open("a").read() == b"new"
-    assert not store.exists("b")
 
 
 @pytest.mark.parametrize("code", ["NoSuchKey", "PreconditionFailed"])
@@ -118,16 +78,6 @@ def test_what_is_delivered_anew_after_another_host_moved_it_costs_no_copy(
 def test_a_bucket_that_is_not_there_is_named(aws_settings) -> None:
     with pytest.raises(UsageError, match="no bucket 'other'"):
         open_store(replace(aws_settings, bucket="other")).objects("inbox/f/")
-
-
-def test_an_object_is_exchanged_unless_it_was_overwritten(store, tmp_path: Path) -> None:
-    store.write_text("a", "old")
-    seen = store.stat("a")
-    (tmp_path / "new").write_text("new")
-
-    assert store.exchange(seen, tmp_path / "new") == store.stat("a")
-    assert store.open("a").read() == b"new"
-    assert store.exchange(seen, tmp_path / "new") is None
 
 
 def test_what_a_bucket_keeps_of_an_exchanged_object_is_removed(store, tmp_path: Path) -> None:
@@ -216,13 +166,6 @@ def test_of_removed_objects_the_versions_go_before_the_markers(store) -> None:
     ]
     store.remove_versions(removed)
     assert {item.key for item in store.all_versions("f/")} == {"f/there"}
-
-
-def test_unfinished_objects_are_told_apart(store) -> None:
-    for key in ("f/a", "f/.hidden", "f/a.tmp", "f/"):
-        store.write_text(key, "")
-
-    assert {item.key for item in store.unfinished("f/")} == {"f/.hidden", "f/a.tmp"}
 
 
 def test_parts_of_what_never_appeared_are_discarded(store) -> None:

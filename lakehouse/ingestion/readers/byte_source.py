@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from threading import Condition
+from threading import Condition, Event
 from typing import IO, Any, BinaryIO, Protocol, TypeVar
 
 from lakehouse.errors import FileRejected
@@ -40,17 +40,18 @@ class Writable(Protocol):
 
 
 class HashedBytes:
-    """The bytes of a delivered file, hashed while reading; `progress` receives their number."""
+    """The bytes of a delivered file, hashed while reading until `stop` is set."""
 
-    def __init__(self, raw: BinaryIO, progress: Callable[[int], None]) -> None:
+    def __init__(self, raw: BinaryIO, stop: Event | None = None) -> None:
         self._raw = raw
-        self._progress = progress
+        self._stop = stop
         self._hash = hashlib.sha256()
 
     def read(self, size: int = -1, /) -> bytes:
+        if self._stop and self._stop.is_set():
+            raise InterruptedError("Another file of the delivery could not be read.")
         block = self._raw.read(size)
         self._hash.update(block)
-        self._progress(len(block))
         return block
 
     def sha256(self) -> str:

@@ -23,6 +23,7 @@ from lakehouse.ingestion.readers.byte_source import (
 from lakehouse.ingestion.readers.csv_first_row import header_names
 from lakehouse.ingestion.readers.csv_header import plan_header
 from lakehouse.ingestion.readers.csv_quotes import ClosingQuotes
+from lakehouse.ingestion.readers.csv_rows import LONGEST_ROW_BYTES
 from lakehouse.tables.feed import Feed
 
 if TYPE_CHECKING:
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 BLOCK_BYTES = 4 << 20
 """The block size with threads; a few megabytes of empty fields need a hundred as rows."""
-LONGEST_ROW_BYTES = 16 << 20
-"""The block size with one thread, which limits the length of a row."""
 _CORRECT = "Correct the file and put it back."
 _SAVE_AS_UTF8 = "Save it as UTF-8 and put it back."
 # Arrow's handler of invalid rows fails for a row that is not UTF-8; the start of its messages

@@ -5,10 +5,10 @@ Therefore the number of fields is checked first.
 """
 
 import re
-from functools import cache
 
 from lakehouse.errors import FileRejected
 from lakehouse.ingestion.readers.csv_header import expected_header
+from lakehouse.ingestion.readers.csv_rows import csv_values, row_pattern
 from lakehouse.tables.escaping import shown
 from lakehouse.tables.feed import Feed
 
@@ -33,8 +33,7 @@ def header_names(feed: Feed, head: bytes) -> tuple[str, ...]:
     check_no_separator_line(text)
     most_fields = len(feed.column_names) + MORE_COLUMNS
     row = first_row(text.lstrip(b"\r\n"), most_fields, feed.delimiter)
-    decoded = row.decode("utf-8", "replace") if row is not None else ""
-    names = _parsed(decoded, feed.delimiter) if row is not None else ()
+    names = tuple(csv_values(row, feed.delimiter)) if row is not None else ()
     if _REPLACED in "".join(names) or (
         not names and _REPLACED in text.decode("utf-8", "replace")
     ):
@@ -75,35 +74,26 @@ def lines_before_header(found: str, last: int) -> FileRejected:
 
 def _check_no_lines_before(feed: Feed, text: bytes) -> None:
     """Reject a file in which a later line has the names of all required columns."""
-    most_marks = len(feed.column_names) + MORE_COLUMNS
     for number, line in enumerate(text.splitlines()[1:100], start=2):
-        is_short = line.count(feed.delimiter.encode()) <= most_marks
-        names = _parsed(line.decode("utf-8", "replace"), feed.delimiter) if is_short else ()
+        names = csv_values(line, feed.delimiter)
         if feed.required_names <= {*feed.named(names)}:
             raise lines_before_header(f"the header in line {number}", number - 1)
 
 
 def first_row(text: bytes, most_fields: int, delimiter: str = ",") -> bytes | None:
-    """Return the first row without its line end, or None if it ends inside a quoted field."""
-    mark = delimiter.encode()
-    for number, field in enumerate(_field(mark).finditer(text), start=1):
-        if number > most_fields:
-            raise _too_many(most_fields)
-        if field[1] == b"":
-            return None
-        if field[2] != mark:
-            return text[: field.start(2) if field[2] else field.end()]
-    return text
+    """Return the first row without its line end, or None if it ends inside a quoted field.
 
-
-@cache
-def _field(mark: bytes) -> re.Pattern[bytes]:
-    """Return the linear pattern of a field with its terminator; a quote opens a value only at
-    its start.
+    :raises FileRejected: it has more than `most_fields` fields.
     """
-    ends = re.escape(mark) + rb"\r\n"
-    quoted = rb'(?:"[^"]*+(?:""[^"]*+)*+("|\Z))?+'
-    return re.compile(quoted + rb"[^" + ends + rb"]*+(?:([" + ends + rb"])|\Z)")
+    pattern = row_pattern(delimiter)
+    match = pattern.match(text) or pattern.fullmatch(text + b"\n")
+    if match is None:
+        return None
+    row = match[0].rstrip(b"\r\n")
+    is_long = row.count(delimiter.encode()) >= most_fields
+    if is_long and len(csv_values(row, delimiter)) > most_fields:
+        raise _too_many(most_fields)
+    return row
 
 
 def _too_many(most_fields: int) -> FileRejected:
@@ -113,22 +103,3 @@ def _too_many(most_fields: int) -> FileRejected:
         expected=f"no more than {MORE_COLUMNS:,} more than the declared ones",
         next_step=("Put the column names in the first row, and leave out undeclared ones."),
     )
-
-
-def _parsed(row: str, delimiter: str) -> tuple[str, ...]:
-    import pyarrow as pa
-    from pyarrow import csv
-
-    # Arrow skips the byte-order mark; a second one would be part of a name.
-    block = BOM + f"{row}\n".encode()
-    try:
-        # Closed, so that no Arrow thread reads ahead while this process exits.
-        with csv.open_csv(
-            # The type stubs do not know that pyarrow accepts its own files.
-            pa.BufferReader(block),  # type: ignore[arg-type]
-            read_options=csv.ReadOptions(block_size=len(block), use_threads=False),
-            parse_options=csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-        ) as reader:
-            return tuple(reader.schema.names)
-    except pa.ArrowInvalid:
-        return ()
