@@ -2,6 +2,7 @@
 is faster.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,11 @@ LEAST_FILES = 200
 """Above either limit, executors are worth their start time of a few seconds."""
 _GROUP_BYTES = 64 << 20
 _GROUP_FILES = 100
+_MISSING = re.compile(
+    r"No module named '[^']*'|Cannot run program \"[^\"]*\""
+    # Messages of the `python` wrapper in an archive; see `lakehouse.runtime.executor_archive`.
+    r"|No python\d\.\d+ is on the PATH of [^\n]*|The archive of LAKEHOUSE_EXECUTOR_ARCHIVE [^\n]*"
+)
 
 
 @dataclass(frozen=True)
@@ -123,7 +129,8 @@ def _outcomes(session: "SparkSession", task: ExecutorTask) -> Reading:
         if has_spark_exited(error):
             # The driver could not land what it reads.
             raise
-        return Reading(remark=_cannot(one_line(error).rstrip(".")))
+        missing = _MISSING.search(str(error))
+        return Reading(remark=_cannot(missing[0] if missing else one_line(error).rstrip(".")))
     outcomes = [FileOutcome.from_json(row["outcome"]) for row in rows if not row["is_problem"]]
     problems = [row["outcome"] for row in rows if row["is_problem"]]
     which = "some of the files" if outcomes else "the files"
