@@ -150,13 +150,13 @@ class _Tokens:
             next_step=_AS_TEXT if "variant" in self.text.lower() else "",
         )
 
-    def take(self, *expected: str) -> str:
+    def next_token(self, *expected: str) -> str:
         if not self.rest or (expected and self.rest[0] not in expected):
             raise self.error()
         return self.rest.pop(0)
 
     def read_type(self) -> ColumnType:
-        word = self.take().lower()
+        word = self.next_token().lower()
         word = _ALIASES.get(word, word)
         if word in _PRIMITIVES:
             return Primitive(word)
@@ -164,32 +164,32 @@ class _Tokens:
             return self._decimal()
         if word not in ("array", "map", "struct"):
             raise self.error()
-        self.take("<")
+        self.next_token("<")
         if word == "struct":
             return self._struct()
         first = self.read_type()
         if word == "array":
-            self.take(">")
+            self.next_token(">")
             return Array(first)
-        self.take(",")
+        self.next_token(",")
         value = self.read_type()
-        self.take(">")
+        self.next_token(">")
         return Map(first, value)
 
     def _decimal(self) -> Decimal:
         if self.rest[:1] != ["("]:
             return Decimal(10, 0)
-        self.take("(")
+        self.next_token("(")
         precision, scale = self._number(), 0
-        if self.take(",", ")") == ",":
+        if self.next_token(",", ")") == ",":
             scale = self._number()
-            self.take(")")
+            self.next_token(")")
         if not 1 <= precision <= WIDEST or scale > precision:
             raise self.error()
         return Decimal(precision, scale)
 
     def _number(self) -> int:
-        word = self.take()
+        word = self.next_token()
         if not word.isdigit():
             raise self.error()
         return int(word)
@@ -198,10 +198,10 @@ class _Tokens:
         fields: list[Field] = []
         mark = ","
         while mark == ",":
-            name = self.take()
-            self.take(":")
+            name = self.next_token()
+            self.next_token(":")
             fields.append(Field(name, self.read_type()))
-            mark = self.take(",", ">")
+            mark = self.next_token(",", ">")
         return Struct(tuple(fields))
 
 
