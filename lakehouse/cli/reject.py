@@ -35,9 +35,9 @@ def reject(
 
     FILE is its name in the inbox, as in `_source_file`; --sha256 selects one of several
     deliveries with the same name, which are listed. The file moves from the archive to the
-    rejected files; if its feed leaves files in the inbox, it stays there and lands no rows until
-    it is delivered again. Its quarantined rows are removed, and the next ingest removes merged
-    rows that only this file contained; older values of other deliveries are restored.
+    rejected files; if its feed leaves files in the inbox, remove it from there first. Its
+    quarantined rows are removed, and the next ingest removes merged rows that only this file
+    contained; older values of other deliveries are restored.
     """
     from lakehouse.ingestion.withdraw_delivery import SeveralDeliveries
 
@@ -75,8 +75,6 @@ def _reject(state: State, feed: "Feed", file: str, sha256: str, *, why: str, by:
     where = "The file itself was not found in the archive."
     if withdrawn.key:
         where = f"The file is kept as {shown(withdrawn.key)}."
-    elif withdrawn.stays_in_inbox:
-        where = f"The file stays in {feed.inbox}, and lands no row until it is delivered anew."
     taken_out = f"{count(withdrawn.rows[feed.table], 'row')} of {shown(file)} taken out."
     click.echo(f"{feed.table}: {taken_out} {where} The next ingest computes what follows.")
 

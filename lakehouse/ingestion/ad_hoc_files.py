@@ -4,14 +4,14 @@ import os
 import shutil
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
+from errno import ENAMETOOLONG
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import BinaryIO
-from urllib.error import URLError
 
 from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.ingestion.archive_names import file_format
@@ -24,13 +24,10 @@ from lakehouse.storage.object_store import (
     PassedOver,
     StoredObject,
 )
-from lakehouse.storage.s3 import S3ObjectStore, open_bucket
+from lakehouse.storage.s3 import open_bucket
 from lakehouse.storage.s3_address import bucket_and_key
 from lakehouse.tables.escaping import shown
 from lakehouse.tables.feed import Feed
-
-_LONGEST = 255
-"""Maximum bytes in a file or folder name on Linux and macOS."""
 
 AD_HOC_TAG, PATH_TAG = f"{HIDDEN_PREFIX}ad_hoc_files", "lakehouse/path"
 """Tags of a run started with `--path`: the folder of the copies, and the given path."""
@@ -39,7 +36,7 @@ NAME_IT = "Give the path of the file itself to ingest it."
 
 
 @dataclass(frozen=True)
-class AdHocStore:
+class AdHocStore(ObjectStore):
     """An object store whose inbox is a temporary folder of copies; all other prefixes belong to
     `base`.
     """
@@ -47,58 +44,32 @@ class AdHocStore:
     base: ObjectStore
     copies: LocalObjectStore
     inbox: str
-
-    @property
-    def settle_seconds(self) -> float:
-        """The copies are complete, so there is nothing to wait for."""
-        return 0.0
+    settle_seconds: float = 0.0
 
     @property
     def poll_seconds(self) -> float:
-        """The poll interval of the base store."""
         return self.base.poll_seconds
 
     @property
     def refusals(self) -> tuple[type[Exception], ...]:
-        """Exceptions of either store that concern one object."""
         return (*self.copies.refusals, *self.base.refusals)
 
     def objects(self, prefix: str) -> list[StoredObject]:
-        """List the copies for the inbox, and the objects of the base store for any other
-        prefix.
-        """
         return self._of(prefix).objects(prefix)
 
     def unfinished(self, prefix: str) -> list[StoredObject]:
-        """List unfinished files, from the copies for the inbox."""
         return self._of(prefix).unfinished(prefix)
 
-    def passed_over(self, prefix: str) -> list[PassedOver]:
-        """List entries that are not files, from the copies for the inbox."""
-        return self._of(prefix).passed_over(prefix)
-
     def is_being_written(self, key: str) -> bool | None:
-        """Return whether a process is writing the file."""
         return self._of(key).is_being_written(key)
 
     def occupied(self, prefix: str) -> set[str]:
-        """Return the folders below a prefix that contain anything."""
         return self._of(prefix).occupied(prefix)
 
-    def missing(self, prefix: str) -> str | None:
-        """Return the folder if it is missing."""
-        return self._of(prefix).missing(prefix)
-
     def stat(self, key: str) -> StoredObject | None:
-        """Return the object's current state, or None if it does not exist."""
         return self._of(key).stat(key)
 
-    def exists(self, key: str) -> bool:
-        """Return whether the object exists."""
-        return self.stat(key) is not None
-
     def open(self, key: str) -> BinaryIO:
-        """Open an object for reading."""
         return self._of(key).open(key)
 
     def move(self, seen: StoredObject, key: str) -> bool:
@@ -111,51 +82,27 @@ class AdHocStore:
         return self.copies.remove(seen)
 
     def remove(self, seen: StoredObject) -> bool:
-        """Remove a copy."""
         return self.copies.remove(seen)
 
     def put(self, source: Path, key: str) -> None:
-        """Copy a local file into the base store."""
         self.base.put(source, key)
 
     def exchange(self, seen: StoredObject, source: Path) -> StoredObject | None:
-        """Replace the content of a copy or of an object in the base store."""
         return self._of(seen.key).exchange(seen, source)
 
-    def old_versions(self, prefix: str) -> list[StoredObject]:
-        """List old versions in the base store."""
-        return self.base.old_versions(prefix)
-
-    def open_old(self, old: StoredObject) -> BinaryIO:
-        """Open an old version in the base store."""
-        return self.base.open_old(old)
-
-    def remove_old(self, old: StoredObject) -> None:
-        """Remove an old version from the base store."""
-        self.base.remove_old(old)
-
     def remains(self, prefix: str) -> list[StoredObject]:
-        """List everything that the base store retains."""
         return self.base.remains(prefix)
 
-    def discard_uploads(self, prefix: str) -> list[str]:
-        """Abort incomplete uploads in the base store."""
-        return self.base.discard_uploads(prefix)
-
     def write_text(self, key: str, text: str, content_type: str = PLAIN_TEXT) -> None:
-        """Write UTF-8 text into the base store."""
         self.base.write_text(key, text, content_type)
 
     def remove_folder(self, prefix: str) -> None:
-        """Remove everything below a prefix of the base store."""
         self.base.remove_folder(prefix)
 
     def uri(self, key: str) -> str:
-        """Return the object's address for messages."""
         return self.base.uri(key)
 
     def spark_uri(self, key: str) -> str:
-        """Return the address that Spark reads and writes."""
         return self.base.spark_uri(key)
 
     def _of(self, key: str) -> ObjectStore:
@@ -199,24 +146,21 @@ def copy_ad_hoc_files(settings: Settings, feed: Feed, path: str) -> Iterator[Pat
 
 
 def list_passed_over(feed: Feed, path: str) -> list[PassedOver]:
-    """Return the entries of a given folder that are skipped: links and unreadable entries.
-
-    A file or folder given by its own path is ingested even if it is a link.
-    """
-    folder = _local(path)
-    if not path.strip() or not folder.is_dir():
+    """Return the entries of a given folder that are skipped: links and unreadable entries."""
+    folder = _local(path).resolve()
+    if not path.strip() or not folder.is_dir() or not folder.name:
         return []
-    passed_over = _passed_over(feed, folder).items()
-    return [replace(entry, key=str(folder / key)) for key, entry in passed_over]
+    entries = LocalObjectStore(folder.parent).passed_over(f"{folder.name}/")
+    return [
+        replace(entry, key=str(folder.parent / entry.key))
+        for entry in entries
+        if file_format(feed, entry.key) or (folder.parent / entry.key).is_dir()
+    ]
 
 
 def require_copies(feed: Feed, folder: str, path: str) -> None:
-    """Raise if the copies of the given files were removed. A run that the UI re-executes has
-    the tags of the command's run, but the copies are deleted when the command exits.
-
-    :param folder: the folder of the copies.
-    :param path: the path that the user gave.
-    :raises UsageError: if the folder does not exist.
+    """Raise if a command deleted the copies of its files: a run that the UI re-executes has its
+    tags.
     """
     if not Path(folder).is_dir():
         raise UsageError(
@@ -237,9 +181,7 @@ def select_store(base: ObjectStore, feed: Feed, folder: str | None) -> ObjectSto
 
 
 def _is_empty(path: str) -> bool:
-    """Return whether a path names nothing. It would otherwise resolve to the working directory
-    or the entire bucket.
-    """
+    """Return whether a path would resolve to the working directory or the entire bucket."""
     if in_bucket := bucket_and_key(path.strip()):
         return not in_bucket[0]
     address = urllib.parse.urlsplit(path.strip())
@@ -253,111 +195,60 @@ def _local(path: str) -> Path:
     ).expanduser()
 
 
-def _passed_over(feed: Feed, folder: Path) -> dict[str, PassedOver]:
-    """Return skipped entries by their path in the folder: folders, and names in the feed's
-    formats.
-    """
-    resolved = folder.resolve()
-    if not resolved.name:
-        return {}
-    passed_over = {}
-    for entry in LocalObjectStore(resolved.parent).passed_over(f"{resolved.name}/"):
-        key = entry.key.removeprefix(f"{resolved.name}/")
-        if file_format(feed, key) or (folder / key).is_dir():
-            passed_over[key] = entry
-    return passed_over
-
-
 def _copy(settings: Settings, feed: Feed, path: str, inbox: Path) -> None:
+    address = urllib.parse.urlsplit(path)
+    local = _local(path)
     if in_bucket := bucket_and_key(path):
         bucket, key = in_bucket
         _copy_objects(open_bucket(replace(settings, bucket=bucket)), feed, key, inbox)
-        return
-    address = urllib.parse.urlsplit(path)
-    local = _local(path)
-    if address.scheme in ("http", "https"):
+    elif address.scheme in ("http", "https"):
         name = PurePosixPath(urllib.parse.unquote(address.path)).name or "file"
-        _require_short(name, path)
         _download(path, inbox / name)
-    elif local.exists():
-        _copy_files(feed, local, inbox)
+    elif local.is_file():
+        shutil.copy2(local, inbox / local.name)
+    elif local.is_dir():
+        folder = local.resolve()
+        _copy_objects(LocalObjectStore(folder.parent), feed, f"{folder.name}/", inbox)
     elif settings.deployment == "aws":
         _copy_objects(open_bucket(settings), feed, path, inbox)
 
 
-def _copy_files(feed: Feed, path: Path, inbox: Path) -> None:
-    if not path.is_dir():
-        if path.is_file():
-            shutil.copy2(path, inbox / path.name)
-        return
-    passed_over = _passed_over(feed, path)
-    for file in sorted(path.rglob("*")):
-        name = file.relative_to(path)
-        if file.is_file() and str(name) not in passed_over and file_format(feed, file.name):
-            target = inbox / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(file, target)
-
-
-def _copy_objects(bucket: S3ObjectStore, feed: Feed, key: str, inbox: Path) -> None:
-    named = bucket.stat(key) if key and not key.endswith("/") else None
+def _copy_objects(store: ObjectStore, feed: Feed, key: str, inbox: Path) -> None:
+    """Copy the object of a key, or the feed's files below it."""
+    named = store.stat(key) if key and not key.endswith("/") else None
     if named:
-        targets = {PurePosixPath(key).name: named}
-    else:
-        prefix = f"{key.rstrip('/')}/" if key else ""
-        items = [item for item in bucket.objects(prefix) if file_format(feed, item.key)]
-        targets = {item.key.removeprefix(prefix): item for item in items}
-    for target, item in _paths(bucket, inbox, targets).items():
+        _copy_object(store, named, inbox, PurePosixPath(key).name)
+        return
+    prefix = f"{key.rstrip('/')}/" if key else ""
+    for item in store.objects(prefix):
+        if file_format(feed, item.key):
+            _copy_object(store, item, inbox, item.key.removeprefix(prefix))
+
+
+def _copy_object(store: ObjectStore, item: StoredObject, inbox: Path, name: str) -> None:
+    target = Path(os.path.normpath(f"{inbox}/{name}"))
+    if inbox not in target.parents:
+        raise _unfit(store.uri(item.key), "it leads out of the inbox")
+    try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        bucket.client.download_file(bucket.bucket, item.key, str(target))
-        modified_seconds = item.modified_at.timestamp()
-        os.utime(target, (modified_seconds, modified_seconds))
+        with store.open(item.key) as content, target.open("xb") as copy:
+            shutil.copyfileobj(content, copy)
+    except (FileExistsError, NotADirectoryError) as error:
+        problem = "another file would have the same name, or be its folder"
+        raise _unfit(store.uri(item.key), problem) from error
+    except OSError as error:
+        if error.errno != ENAMETOOLONG:
+            raise
+        raise _unfit(store.uri(item.key), "it is too long for a file") from error
+    modified_seconds = item.modified_at.timestamp()
+    os.utime(target, (modified_seconds, modified_seconds))
 
 
-def _paths(
-    bucket: S3ObjectStore, inbox: Path, targets: Mapping[str, StoredObject]
-) -> dict[Path, StoredObject]:
-    """Return the local target path of each object, by its name in the inbox.
-
-    :raises UsageError: if a target is outside of the inbox, is duplicated, is too long, or is
-        also the folder of another target.
-    """
-    paths: dict[Path, StoredObject] = {}
-    for name, item in targets.items():
-        path = Path(os.path.normpath(f"{inbox}/{name}"))
-        if inbox not in path.parents:
-            raise UsageError(
-                f"{shown(bucket.uri(item.key))} has a name that leads out of the inbox; expected"
-                " one without '..'.",
-                next_step="Copy it under another key, or give the paths of the other files.",
-            )
-        if path in paths:
-            raise UsageError(
-                f"{shown(bucket.uri(paths[path].key))} and {shown(bucket.uri(item.key))} would be"
-                " one file in the inbox; expected that keys differ by more than empty parts.",
-                next_step="Give the path of each file itself, one after the other.",
-            )
-        _require_short(name, bucket.uri(item.key))
-        paths[path] = item
-    for path, item in paths.items():
-        for folder in path.parents:
-            if folder in paths:
-                raise UsageError(
-                    f"{shown(bucket.uri(paths[folder].key))} would be a file in the inbox, and the"
-                    f" folder of {shown(bucket.uri(item.key))}; expected one of them.",
-                    next_step="Give the path of each file itself, one after the other.",
-                )
-    return paths
-
-
-def _require_short(name: str, source: str) -> None:
-    long = next((part for part in name.split("/") if len(os.fsencode(part)) > _LONGEST), None)
-    if long is not None:
-        raise UsageError(
-            f"{shown(source)} has a name of {len(os.fsencode(long))} bytes; expected no part of"
-            f" more than {_LONGEST}, which a file can have.",
-            next_step="Copy it under a shorter name, or give the paths of the other files.",
-        )
+def _unfit(source: str, problem: str) -> UsageError:
+    return UsageError(
+        f"{shown(source)} cannot be copied to the inbox by its name: {problem}.",
+        next_step="Copy it under another name, or give the paths of the other files.",
+    )
 
 
 def _download(address: str, target: Path) -> None:
@@ -366,7 +257,7 @@ def _download(address: str, target: Path) -> None:
         with urllib.request.urlopen(address) as response, target.open("wb") as copy:  # noqa: S310
             shutil.copyfileobj(response, copy)
             modified = response.headers.get("Last-Modified")
-    except URLError as error:
+    except OSError as error:
         raise LakehouseError(
             f"{address} was not read: {error}.", next_step="Nothing was ingested."
         ) from error

@@ -3,14 +3,15 @@
 import hashlib
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from datetime import datetime
+from dataclasses import replace
+from functools import partial
 
 from lakehouse.errors import LakehouseError
-from lakehouse.ingestion.archive_names import HASH_DIGITS, archive_key
-from lakehouse.ingestion.delivery import Archived, Delivery
+from lakehouse.ingestion.archive_names import HASH_DIGITS, archive_key, rejected_key
+from lakehouse.ingestion.delivery import Delivery, RejectedFile
 from lakehouse.ingestion.processed_files import record_processed
-from lakehouse.ingestion.staging import StagedFile
 from lakehouse.storage.object_store import ObjectStore, StoredObject
+from lakehouse.storage.rejected_files import reason_key
 from lakehouse.tables.escaping import shown
 from lakehouse.tables.feed import Feed
 
@@ -18,8 +19,9 @@ _BLOCK_BYTES = 1 << 20
 _ALL_DIGITS = 64
 
 
-def archive_files(delivery: Delivery, store: ObjectStore) -> Archived:
-    """Archive, delete or leave the landed files of a delivery, as the feed declares.
+def archive_files(delivery: Delivery, store: ObjectStore) -> tuple[str, ...]:
+    """Archive, delete or leave the landed files of a delivery, as the feed declares. Return the
+    archive keys.
 
     The operation is idempotent. After a kill, the next ingest finds the remaining files in the
     inbox, skips their rows in bronze and archives them. A file overwritten since it was read
@@ -30,18 +32,20 @@ def archive_files(delivery: Delivery, store: ObjectStore) -> Archived:
         still archived.
     """
     feed, started_at = delivery.ingest.feed, delivery.ingest.started_at
-    keys, changed, errors = [], [], list(delivery.not_moved)
+    keys, errors = [], list(delivery.not_moved)
     if feed.after == "leave":
-        record_processed(feed, store, delivery.files, delivery.still_rejected)
+        record_processed(feed, store, delivery.files)
     for file in delivery.files:
         with collecting_errors(errors, store, file.stored):
-            target, is_done = _put_away(store, feed, file, started_at)
-            keys += [target] if target else []
-            if not is_done and store.exists(file.stored.key):
-                changed.append(file.stored.key)
+            if feed.after == "delete":
+                store.remove(file.stored)
+            elif feed.after == "archive":
+                key = partial(archive_key, feed, file.source_file, file.sha256, started_at)
+                target = move_once(store, file.stored, file.forms, key)
+                keys += [target] if target else []
     if errors:
         raise errors[0]
-    return Archived(tuple(keys), tuple(changed))
+    return tuple(keys)
 
 
 @contextmanager
@@ -62,25 +66,21 @@ def collecting_errors(
         errors.append(failure)
 
 
-def _put_away(
-    store: ObjectStore, feed: Feed, file: StagedFile, started_at: datetime
-) -> tuple[str | None, bool]:
-    """Return the archive key, or None, and whether the file was handled as declared."""
-    if feed.after == "leave":
-        return None, True
-    if feed.after == "delete":
-        return None, store.remove(file.stored)
-    target = _archive(store, feed, file, started_at)
-    return target, target is not None
+def move_to_rejected(
+    store: ObjectStore,
+    feed: Feed,
+    item: StoredObject,
+    forms: Collection[str],
+    file: RejectedFile,
+) -> RejectedFile | None:
+    """Move a file to the rejected files, writing its reason first; None if it changed."""
 
+    def explain(target: str) -> None:
+        store.write_text(reason_key(target), file.reason_json)
 
-def _archive(
-    store: ObjectStore, feed: Feed, file: StagedFile, started_at: datetime
-) -> str | None:
-    def key(digits: int) -> str:
-        return archive_key(feed, file.source_file, file.sha256, started_at, digits)
-
-    return move_once(store, file.stored, file.forms, key)
+    key = partial(rejected_key, feed, file.source_file, file.sha256)
+    target = move_once(store, item, forms, key, before=explain)
+    return replace(file, key=target) if target else None
 
 
 def move_once(

@@ -30,7 +30,6 @@ def archive_key(
 
 
 def rejected_key(feed: Feed, source_file: str, sha256: str, digits: int = HASH_DIGITS) -> str:
-    """Return `rejected/<feed>/<name>`."""
     return f"{feed.rejected}{hashed_name(feed, source_file, sha256, digits)}"
 
 
@@ -51,21 +50,16 @@ def hashed_name(feed: Feed, source_file: str, sha256: str, digits: int = HASH_DI
 
 
 def _full_name(feed: Feed, source_file: str, sha256: str, digits: int) -> str:
-    """Return the name with its sub-folders, regardless of length."""
     path = PurePosixPath(source_file)
     end = file_format(feed, source_file)
     cut = len(path.name) - (len(end) + 1 if end else len(path.suffix))
-    stem = (
-        path.name[:cut]
-        .encode("utf-8", "replace")[:_LONGEST_STEM_BYTES]
-        .decode("utf-8", "ignore")
-    )
-    suffix = (
-        path.name[cut:]
-        .encode("utf-8", "replace")[:_LONGEST_SUFFIX_BYTES]
-        .decode("utf-8", "ignore")
-    )
+    stem = _cut_bytes(path.name[:cut], _LONGEST_STEM_BYTES)
+    suffix = _cut_bytes(path.name[cut:], _LONGEST_SUFFIX_BYTES)
     return str(path.with_name(f"{stem}.{sha256[:digits]}{suffix}"))
+
+
+def _cut_bytes(text: str, most: int) -> str:
+    return text.encode("utf-8", "replace")[:most].decode("utf-8", "ignore")
 
 
 def file_format(feed: Feed, source_file: str) -> str | None:
@@ -74,10 +68,7 @@ def file_format(feed: Feed, source_file: str) -> str | None:
 
 
 def evaluate_name(feed: Feed, source_file: str) -> None:
-    """Reject a file by its name.
-
-    :raises FileRejected: the name is not UTF-8 or does not end in one of the feed's formats.
-    """
+    """Reject a file by its name: it is not UTF-8 or has none of the feed's endings."""
     expected = f"one of {', '.join(f'.{end}' for end in feed.formats)}"
     if not _is_utf8(source_file):
         raise FileRejected(

@@ -1,10 +1,9 @@
 """Collect the waiting files of an inbox in order: stage each one, or reject it with a reason."""
 
-import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from threading import Event
@@ -12,21 +11,20 @@ from typing import TypeVar
 
 from lakehouse.errors import FileRejected, LakehouseError
 from lakehouse.iceberg.erasure.suppression_list import NO_SUPPRESSION, SuppressionList
-from lakehouse.ingestion.archive import collecting_errors, move_once
-from lakehouse.ingestion.archive_names import evaluate_name, rejected_key
+from lakehouse.ingestion.archive import collecting_errors, move_to_rejected, sha256_of
+from lakehouse.ingestion.archive_names import evaluate_name
 from lakehouse.ingestion.delivery import Delivery, RejectedFile
 from lakehouse.ingestion.executor_reading import ExecutorReading, Reading, plan_groups
 from lakehouse.ingestion.executor_task import ExecutorTask, NumberedFile
+from lakehouse.ingestion.found_rows import FoundRows, find_rows
 from lakehouse.ingestion.ingest import Ingest
 from lakehouse.ingestion.processed_files import list_unprocessed
-from lakehouse.ingestion.refused_file import without_erased_rows
-from lakehouse.ingestion.rejected_in_inbox import read_rejected
 from lakehouse.ingestion.rewrite_file import Rewriting, look_into
-from lakehouse.ingestion.rewritten_files import RewrittenFiles
+from lakehouse.ingestion.rewritten_files import NOTHING, RewrittenFiles
+from lakehouse.ingestion.row_numbers import RowNumbers
 from lakehouse.ingestion.staging import StagedFile, Staging
 from lakehouse.ingestion.suppressed_rows import SuppressedRows
 from lakehouse.storage.object_store import ObjectStore, PassedOver, StoredObject
-from lakehouse.storage.rejected_files import reason_key
 from lakehouse.storage.settling import seconds_until_settled
 from lakehouse.tables.feed import Feed
 
@@ -52,7 +50,6 @@ class Waiting:
 
     @property
     def size_bytes(self) -> int:
-        """Total size of the complete files."""
         return sum(file.size_bytes for file in self.files)
 
 
@@ -65,9 +62,7 @@ def list_waiting(feed: Feed, store: ObjectStore) -> Waiting:
 
 
 def list_waiting_now(feed: Feed, store: ObjectStore) -> Waiting:
-    """List a feed's inbox without waiting; a recently modified file counts as still being
-    written.
-    """
+    """List a feed's inbox; a recently modified file counts as still being written."""
     seen, now = list_unprocessed(feed, store), datetime.now(UTC)
     complete, unsettled = [], []
     for item in seen:
@@ -79,27 +74,21 @@ def list_waiting_now(feed: Feed, store: ObjectStore) -> Waiting:
 
 
 def _with_skipped(waiting: Waiting, feed: Feed, store: ObjectStore) -> Waiting:
-    files, unsettled = [], list(waiting.unsettled)
-    for item in waiting.files:
-        if store.is_being_written(item.key):
-            unsettled.append(item.key)
-        else:
-            files.append(item)
-    return replace(
-        waiting,
-        files=tuple(files),
-        unsettled=tuple(unsettled),
-        passed_over=tuple(store.passed_over(feed.inbox)),
-        missing=store.missing(feed.inbox),
+    is_open = {item: store.is_being_written(item.key) for item in waiting.files}
+    return Waiting(
+        tuple(item for item in waiting.files if not is_open[item]),
+        (*waiting.unsettled, *(item.key for item in waiting.files if is_open[item])),
+        tuple(store.passed_over(feed.inbox)),
+        store.missing(feed.inbox),
     )
 
 
 def _complete_files(feed: Feed, store: ObjectStore) -> Waiting:
     seen, now = list_unprocessed(feed, store), datetime.now(UTC)
-    missing = max((seconds_until_settled(store, item, now) for item in seen), default=0.0)
-    if not missing:
+    seconds = max((seconds_until_settled(store, item, now) for item in seen), default=0.0)
+    if not seconds:
         return Waiting(tuple(seen))
-    time.sleep(missing)
+    time.sleep(seconds)
     return plan_waiting(seen, list_unprocessed(feed, store))
 
 
@@ -118,7 +107,6 @@ def collect_files(
     *,
     suppression: SuppressionList = NO_SUPPRESSION,
     executors: ExecutorReading | None = None,
-    progress: Callable[[int], None] = lambda _: None,
 ) -> Delivery:
     """Stage each file that waits in the inbox, or move it to the rejected files.
 
@@ -132,22 +120,20 @@ def collect_files(
     :param suppression: rows of erased data subjects do not land, and are removed from the
         files.
     :param executors: read the files in place of this process where that is worth it.
-    :param progress: called with the number of bytes read, again and again, by any of some
-        threads; with those that executors read at their end.
     """
     feed = ingest.feed
     staging = _plan_staging(store, ingest, suppression)
     waiting = list_waiting(feed, store)
     batch = waiting.files[: feed.max_files_per_run]
-    reading, results = _read_by_executors(staging, batch, executors, progress)
+    reading, results = _read_by_executors(staging, batch, executors)
     rest = [number for number in range(len(batch)) if number not in results]
-    results |= _stage_all(staging, batch, rest, progress)
-    staged, still_rejected = _apart(staging, results)
-    rejected, unsettled = [], list(waiting.unsettled)
+    results |= _stage_all(staging, batch, rest)
+    staged, rejected, unsettled = [], [], list(waiting.unsettled)
     errors: list[LakehouseError] = []
     for number, item in enumerate(batch):
         result = results[number]
         if isinstance(result, StagedFile):
+            staged.append(result)
             continue
         with collecting_errors(errors, store, item):
             refused = None
@@ -161,32 +147,12 @@ def collect_files(
         ingest,
         files=tuple(staged),
         rejected=tuple(rejected),
-        still_rejected=tuple(still_rejected),
         unsettled=tuple(unsettled),
         not_moved=tuple(errors),
         waiting=len(waiting.files) - len(batch),
         remark=reading.remark if reading else "",
         by_executors=reading is not None,
     )
-
-
-def _apart(
-    staging: Staging, results: Mapping[int, Result]
-) -> tuple[list[StagedFile], list[StagedFile]]:
-    """Split the staged files into those to land and those that a user rejected and the feed
-    leaves in the inbox. The staged rows of the latter are removed.
-    """
-    withdrawn = read_rejected(staging.rewriting.feed, staging.rewriting.store)
-    staged, still_rejected = [], []
-    for _, result in sorted(results.items()):
-        if not isinstance(result, StagedFile):
-            continue
-        if withdrawn.get(result.source_file) == result.sha256:
-            staging.rows.remove(result.name)
-            still_rejected.append(result)
-        else:
-            staged.append(result)
-    return staged, still_rejected
 
 
 def _plan_staging(store: ObjectStore, ingest: Ingest, suppression: SuppressionList) -> Staging:
@@ -198,14 +164,13 @@ def _plan_staging(store: ObjectStore, ingest: Ingest, suppression: SuppressionLi
         ingest.staging,
         look_into(ingest.feed, rows),
     )
-    return Staging(rewriting, ingest.staging, ingest.rows, ingest.started_at, rows)
+    return Staging(rewriting, ingest.rows, ingest.started_at, rows)
 
 
 def _read_by_executors(
     staging: Staging,
     batch: Sequence[StoredObject],
     executors: ExecutorReading | None,
-    progress: Callable[[int], None],
 ) -> tuple[Reading | None, dict[int, Result]]:
     """Let executors read the files if it is worth it. Return their result, and the files that
     the driver does not need to read, by number.
@@ -229,7 +194,6 @@ def _read_by_executors(
             result = staging.staged_by_executor(item, outcome.number, outcome.converted)
         if result is not None:
             results[outcome.number] = result
-            progress(item.size_bytes)
     return reading, results
 
 
@@ -246,26 +210,19 @@ def _stage_all(
     staging: Staging,
     batch: Sequence[StoredObject],
     numbers: Sequence[int],
-    progress: Callable[[int], None],
 ) -> dict[int, Result]:
     """Read files concurrently; an error in one, or Ctrl-C, stops all."""
-    is_over = Event()
-
-    def report(count: int) -> None:
-        if is_over.is_set():
-            raise InterruptedError("Another file of the delivery could not be read.")
-        progress(count)
-
+    stop = Event()
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         reading = {
-            number: pool.submit(_stage, staging, number, batch[number], report)
+            number: pool.submit(_stage, staging, number, batch[number], stop)
             for number in numbers
         }
         try:
             for future in wait(reading.values(), return_when=FIRST_EXCEPTION).done:
                 future.result()
         except BaseException:
-            is_over.set()
+            stop.set()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
     return {number: future.result() for number, future in reading.items()}
@@ -275,7 +232,7 @@ def _stage(
     staging: Staging,
     number: int,
     item: StoredObject,
-    progress: Callable[[int], None],
+    stop: Event,
 ) -> Result:
     """Stage a file, or return the reason for its rejection; None if it changed or was removed
     during reading.
@@ -286,7 +243,7 @@ def _stage(
     def staged() -> Result:
         try:
             evaluate_name(feed, item.key.removeprefix(feed.inbox))
-            return staging.stage(item, number, progress)
+            return staging.stage(item, number, stop)
         except FileRejected as why:
             return why
 
@@ -314,34 +271,40 @@ def _reject(staging: Staging, seen: StoredObject, why: FileRejected) -> Rejected
     store, feed = staging.rewriting.store, staging.rewriting.feed
     if store.stat(seen.key) != seen:
         return None
-    item, forms, sha256 = without_erased_rows(staging.rewriting, seen, staging.suppressed)
+    item, forms, sha256 = _without_erased_rows(staging, seen)
     if item is None:
         return None
     source_file = item.key.removeprefix(feed.inbox)
-
-    def key(digits: int) -> str:
-        return rejected_key(feed, source_file, sha256, digits)
-
-    def rejected(target: str) -> RejectedFile:
-        return RejectedFile(feed.name, source_file, sha256, why, datetime.now(UTC), target)
-
-    def explain(target: str) -> None:
-        store.write_text(reason_key(target), format_reason(rejected(target)))
-
-    target = move_once(store, item, forms, key, before=explain)
-    return rejected(target) if target else None
+    file = RejectedFile(feed.name, source_file, sha256, why, datetime.now(UTC))
+    return move_to_rejected(store, feed, item, forms, file)
 
 
-def format_reason(file: RejectedFile) -> str:
-    """Return the content of a `.reason.json` file."""
-    reason = {
-        "feed": file.feed,
-        "file": file.source_file,
-        "sha256": file.sha256,
-        "reason": file.why.reason,
-        "found": file.why.found,
-        "expected": file.why.expected,
-        "rejected_at": file.rejected_at.isoformat(),
-        "next_step": file.why.next_step,
-    }
-    return json.dumps(reason, indent=2) + "\n"
+def _without_erased_rows(
+    staging: Staging, seen: StoredObject
+) -> tuple[StoredObject | None, frozenset[str], str]:
+    """Rewrite a rejected file without rows of erased data subjects, as far as it can be divided
+    into rows, and without rows that earlier requests erased.
+
+    :return: the file, None if it changed; the hashes of its delivery, and its original hash.
+    """
+    rewriting, ledger, store = (
+        staging.rewriting,
+        staging.rewriting.ledger,
+        staging.rewriting.store,
+    )
+    if ledger.is_empty and not staging.suppressed.columns:
+        matches = FoundRows(sha256_of(store, seen.key), 0)
+    else:
+        open_file = partial(store.open, seen.key)
+        matches = find_rows(rewriting.feed, seen.key, open_file, staging.suppressed)
+    known = ledger.find(seen.key, matches.sha256)
+    forms = known.forms | {matches.sha256}
+    if known.is_erased and matches.sha256 != NOTHING:
+        return rewriting.leave_nothing(seen, matches.sha256, known), forms, known.sha256
+    numbers = RowNumbers.without(known.missing)
+    rows = {numbers.number(position) for position in matches.positions}
+    rows |= known.erased - known.missing
+    if not rows:
+        return seen, forms, known.sha256
+    item = rewriting.leave_out(seen, matches, known, rows)
+    return item, forms | ledger.find(seen.key, known.sha256).forms, known.sha256

@@ -1,5 +1,6 @@
 """Value objects that describe the files collected by one ingest."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,7 +20,22 @@ class RejectedFile:
     sha256: str
     why: FileRejected
     rejected_at: datetime
-    key: str
+    key: str = ""
+
+    @property
+    def reason_json(self) -> str:
+        """The content of its `.reason.json` file."""
+        reason = {
+            "feed": self.feed,
+            "file": self.source_file,
+            "sha256": self.sha256,
+            "reason": self.why.reason,
+            "found": self.why.found,
+            "expected": self.why.expected,
+            "rejected_at": self.rejected_at.isoformat(),
+            "next_step": self.why.next_step,
+        }
+        return json.dumps(reason, indent=2) + "\n"
 
     def __str__(self) -> str:
         return (
@@ -47,9 +63,6 @@ class Delivery:
     """Why the driver read files that executors should have read."""
     by_executors: bool = False
     """Whether executors received files; a task that was abandoned may still stage rows."""
-    still_rejected: Sequence[StagedFile] = ()
-    """Files in the inbox that a user rejected and that did not change since; they land no rows.
-    """
 
     @property
     def arriving(self) -> list[tuple[str, str]]:
@@ -60,14 +73,11 @@ class Delivery:
 
     @property
     def rows(self) -> int:
-        """Rows of all collected files before cleaning (`nr_rows`), including rows already in
-        bronze.
-        """
+        """Rows before cleaning (`nr_rows`), including rows already in bronze."""
         return sum(file.rows for file in self.files)
 
     @property
     def size_bytes(self) -> int:
-        """Total delivered size of all collected files."""
         return sum(file.stored.size_bytes for file in self.files)
 
     @property
@@ -77,31 +87,21 @@ class Delivery:
 
     @property
     def left_out_rows(self) -> int:
-        """Rows of erased data subjects in the files; they do not land."""
+        """Rows of erased data subjects, which do not land."""
         return sum(file.left_out_rows for file in self.files)
 
     @property
     def warnings(self) -> list[str]:
-        """One line per file with undeclared columns, with rows of erased data subjects or still
-        rejected, and one if the driver replaced executors.
-        """
+        """One line per file with undeclared columns or with rows of erased data subjects."""
         added = [self._added(file) for file in self.files if file.added_columns]
         left_out = [_left_out(file) for file in self.files if file.left_out_rows]
-        stays = [self._stays_rejected(file) for file in self.still_rejected]
-        return [*added, *left_out, *stays, *filter(None, [self.remark])]
+        return [*added, *left_out, *filter(None, [self.remark])]
 
     def _added(self, file: StagedFile) -> str:
         return (
             f"{shown(file.source_file)} brings {', '.join(map(quoted, file.added_columns))},"
             f" which feed {self.ingest.feed.name} does not declare; added to"
             f" {self.ingest.feed.table} as a nullable string. Declare it to give it a meaning."
-        )
-
-    def _stays_rejected(self, file: StagedFile) -> str:
-        return (
-            f"{shown(file.source_file)} did not change since a user rejected it, and lands no row."
-            " To land it anyway, give its path: `lakehouse ingest"
-            f" {self.ingest.feed.name} --path …`."
         )
 
 
@@ -111,15 +111,3 @@ def _left_out(file: StagedFile) -> str:
         f"{shown(file.source_file)} was delivered with {rows} of people who were erased: left"
         " out, here and in the file."
     )
-
-
-@dataclass(frozen=True)
-class Archived:
-    """The result of archiving a delivery.
-
-    `keys` are the archive keys. `changed` are files in the inbox that changed in the meantime;
-    the next ingest collects them.
-    """
-
-    keys: Sequence[str] = ()
-    changed: Sequence[str] = ()

@@ -37,8 +37,6 @@ _MISSING = re.compile(
     # Messages of the `python` wrapper in an archive; see `lakehouse.runtime.executor_archive`.
     r"|No python\d\.\d+ is on the PATH of [^\n]*|The archive of LAKEHOUSE_EXECUTOR_ARCHIVE [^\n]*"
 )
-_WITHOUT_PYARROW = re.compile(r"PACKAGE_NOT_INSTALLED[^\n]*|PyArrow[^\n]*must be installed")
-_OTHER_PYTHON = re.compile(r"PYTHON_VERSION_MISMATCH|Python in worker has different version")
 
 
 @dataclass(frozen=True)
@@ -56,16 +54,13 @@ class ExecutorReading:
     """Sends the configured Python environment to the executors, if needed."""
 
     def is_worth(self, sizes: Sequence[int]) -> bool:
-        """Return whether executors should read files of these sizes, in bytes."""
         if self.when != "auto":
             return self.when == "always" and bool(sizes)
         is_much = sum(sizes) >= LEAST_BYTES or len(sizes) >= LEAST_FILES
         return self.is_distributed and is_much
 
     def read(self, task: ExecutorTask) -> "Reading":
-        """Read files on the executors. The result lacks files that they cannot read, and states
-        why.
-        """
+        """Read files on the executors; files that they cannot read have no outcome."""
         session = self.session()
         if self.when == "auto" and master_of(session).startswith("local"):
             return Reading()
@@ -131,26 +126,15 @@ def _outcomes(session: "SparkSession", task: ExecutorTask) -> Reading:
     try:
         rows = session.range(0, groups, 1, groups).mapInArrow(read, SCHEMA).collect()
     except (PySparkException, Py4JError) as error:
-        _require_spark(error)
-        return Reading(remark=_cannot(_reason(error)))
+        if has_spark_exited(error):
+            # The driver could not land what it reads.
+            raise
+        missing = _MISSING.search(str(error))
+        return Reading(remark=_cannot(missing[0] if missing else one_line(error).rstrip(".")))
     outcomes = [FileOutcome.from_json(row["outcome"]) for row in rows if not row["is_problem"]]
     problems = [row["outcome"] for row in rows if row["is_problem"]]
     which = "some of the files" if outcomes else "the files"
     return Reading(outcomes, _cannot(problems[0], which) if problems else "")
-
-
-def _require_spark(error: Exception) -> None:
-    """Re-raise an error caused by the end of Spark: the driver could not land what it reads."""
-    if has_spark_exited(error):
-        raise error
-
-
-def _reason(error: Exception) -> str:
-    text = str(error)
-    if _OTHER_PYTHON.search(text):
-        return "their Python is of another minor version than the driver's"
-    found = _MISSING.search(text) or _WITHOUT_PYARROW.search(text)
-    return found[0] if found else one_line(error).rstrip(".")
 
 
 def _cannot(problem: str, which: str = "the files") -> str:

@@ -11,14 +11,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.errors import FileRejected
 from lakehouse.ingestion.staged_rows import BucketRows, LocalRows, StagedRows
-from lakehouse.ingestion.staging import Converted, FileConverter, ignore_progress
+from lakehouse.ingestion.staging import Converted, FileConverter
 from lakehouse.storage.object_store import StoredObject
 
 if TYPE_CHECKING:
@@ -47,7 +46,6 @@ class FileOutcome:
     refused: FileRejected | None = None
 
     def to_json(self) -> str:
-        """Serialize to JSON, without values from rows."""
         done, why = self.converted, self.refused
         return json.dumps(
             {
@@ -59,7 +57,6 @@ class FileOutcome:
 
     @classmethod
     def from_json(cls, text: str) -> "FileOutcome":
-        """Parse the output of `to_json`."""
         outcome = json.loads(text)
         converted, refused = None, None
         if outcome["converted"]:
@@ -84,21 +81,15 @@ class ExecutorTask:
     groups: Sequence[Sequence[NumberedFile]]
 
     def problem(self, group: int) -> str:
-        """Return why this process cannot read a group, or an empty string; only the first file
-        is checked.
-        """
-        for needed in ("fastavro", "cramjam") if "avro" in self.converter.feed.formats else ():
-            if find_spec(needed) is None:
-                return f"No module named {needed!r}"
-        if isinstance(self.rows, LocalRows):
-            is_there = self.rows.folder.is_dir()
-            return "" if is_there else f"executors do not see {self.rows.folder}"
-        for module in ("pyarrow", "numpy", "boto3"):
-            try:
-                importlib.import_module(module)
-            except ImportError as error:
-                return str(error)
+        """Return why this process cannot read a group, or an empty string."""
+        modules = ["pyarrow", "numpy"]
+        if "avro" in self.converter.feed.formats:
+            modules += ["fastavro", "cramjam"]
+        if isinstance(self.rows, LocalRows) and not self.rows.folder.is_dir():
+            return f"executors do not see {self.rows.folder}"
         try:
+            for module in modules:
+                importlib.import_module(module)
             self.converter.store.stat(self.groups[group][0].stored.key)
         except Exception as error:
             # Any error of boto3: credentials, permissions or network.
@@ -106,9 +97,7 @@ class ExecutorTask:
         return ""
 
     def read(self, batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
-        """Read the groups of a batch and yield the outcome of each file, or the problem of a
-        group.
-        """
+        """Yield the outcome of each file of some groups, or the problem of a group."""
         import pyarrow as pa
 
         for batch in batches:
@@ -143,7 +132,7 @@ class ExecutorTask:
         needs_driver = FileOutcome(file.number)
         target = folder / f"{file.number:06}.parquet"
         try:
-            converted = self.converter.convert(file.stored, target, ignore_progress)
+            converted = self.converter.convert(file.stored, target)
         except FileRejected as why:
             return FileOutcome(file.number, refused=why)
         except FileNotFoundError:

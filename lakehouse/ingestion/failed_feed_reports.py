@@ -11,7 +11,6 @@ _PREFIX = "feed "
 
 
 def failed_check_report(feed: Feed, cause: str) -> Report:
-    """Return the report for a feed whose check failed."""
     return Report(
         f"{_PREFIX}{feed.name}",
         f"feed {feed.name} could not be checked",
@@ -27,10 +26,7 @@ def resolve_failed_check(settings: Settings, feed: Feed) -> None:
 
 
 def resolve_removed(settings: Settings, checked: Collection[str]) -> None:
-    """Resolve the reports of feeds that are not checked any more, such as removed ones.
-
-    :param checked: the names of the checked feeds.
-    """
+    """Resolve the reports of feeds that are not checked any more, such as removed ones."""
     for key in sorted(unresolved_keys(settings, _PREFIX)):
         if key.removeprefix(_PREFIX) not in checked:
             report_resolved(settings, key, "The sensor does not check it any more.")

@@ -88,7 +88,6 @@ def _places(feed: Feed) -> dict[str, str]:
 
 
 def landing_metadata(landing: Landing) -> dict[str, Any]:
-    """Return metadata about the files that an ingest collected."""
     delivery = landing.delivery
     return LandingMetadata(
         files=len(delivery.files),
@@ -103,7 +102,7 @@ def landing_metadata(landing: Landing) -> dict[str, Any]:
             for file in delivery.rejected
         ),
         waiting_files=delivery.waiting or None,
-        archived=tuple(landing.archived.keys),
+        archived=tuple(landing.archived),
         unsettled=tuple(delivery.unsettled),
         warnings=tuple(landing.warnings),
         left_out_rows=delivery.left_out_rows or None,

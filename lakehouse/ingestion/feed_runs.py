@@ -57,12 +57,10 @@ class IngestResult:
 
     @property
     def success(self) -> bool:
-        """Return whether all runs succeeded and no file was rejected."""
         return all(run.success for run in self.runs) and not self.rejected
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The files that landed in bronze."""
         return tuple(file.file for landing in self._landings for file in landing.landing.landed)
 
     @property
@@ -72,23 +70,20 @@ class IngestResult:
 
     @property
     def left_out_rows(self) -> int:
-        """The rows of erased data subjects that were left out."""
         return sum(landing.landing.left_out_rows or 0 for landing in self._landings)
 
     @property
     def rejected(self) -> tuple[RejectedReason, ...]:
-        """The rejected files."""
         reported = [file for landing in self._landings for file in landing.landing.rejected]
         return (*reported, *(file for file in self.refused if file not in reported))
 
     @property
     def assets(self) -> tuple[AssetResult, ...]:
-        """The results of all assets of all runs, in order."""
         return tuple(asset for run in self.runs for asset in run.assets)
 
     @property
     def quarantined(self) -> dict[str, int]:
-        """The number of newly quarantined rows by table, without tables that have none."""
+        """The number of newly quarantined rows by table."""
         new_rows: Counter[str] = Counter()
         for asset in self.assets:
             new_rows[asset.table] += asset.quarantine.new_rows or 0
@@ -96,7 +91,6 @@ class IngestResult:
 
     @property
     def messages(self) -> tuple[str, ...]:
-        """Why runs failed."""
         return tuple(message for run in self.runs for message in run.messages)
 
     @property
@@ -211,8 +205,8 @@ def _ingest(
 def list_rejected_since(
     settings: Settings, feed: Feed, since: datetime
 ) -> tuple[RejectedReason, ...]:
-    """Return the files of a feed that were rejected since a timestamp, for an ingest that
-    failed before it reported them.
+    """Return the files rejected since a timestamp, also by an ingest that failed before it
+    reported.
     """
     rejections = rejected_since(open_store(settings), feed.rejected, since)
     return tuple(

@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
-from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.ingestion.collect import Waiting, list_waiting
 from lakehouse.ingestion.failed_feed_reports import resolve_failed_check, resolve_removed
 from lakehouse.ingestion.processed_files import list_unprocessed
 from lakehouse.ingestion.run_requests import (
     FeedRunRequests,
-    RunRequests,
     describe_unfinished,
     make_requests,
 )
@@ -80,10 +78,7 @@ class FeedAutomation:
         return dg.Definitions(schedules=[self._schedule(ALL_ASSETS)])
 
     def definitions(self, graph: "AssetGraph") -> dg.Definitions:
-        """Return the job and its sensor or schedule.
-
-        :param graph: the project's asset graph.
-        """
+        """Return the job and its sensor or schedule."""
         downstream = Downstream(graph, self.feed.table)
         if not downstream.is_alike:
             return self._automation(ALL_ASSETS)
@@ -117,7 +112,7 @@ class FeedAutomation:
             ),
         )
         def files(context: dg.SensorEvaluationContext) -> list[dg.RunRequest] | dg.SkipReason:
-            return self._watch(context, requests)
+            return self._poll(context, requests, WATCH_SECONDS)
 
         return files
 
@@ -133,59 +128,40 @@ class FeedAutomation:
             description=f"Ingests what waits in {self.feed.inbox}, and computes what is stale.",
         )
         def batch(context: dg.ScheduleEvaluationContext) -> list[dg.RunRequest] | dg.SkipReason:
-            settings = self.read_settings()
-            return self._poller(context, requests, settings, open_engine(settings))(0)
+            return self._poll(context, requests, 0)
 
         return batch
 
-    def _watch(
-        self, context: dg.SensorEvaluationContext, requests: FeedRunRequests
-    ) -> list[dg.RunRequest] | dg.SkipReason:
-        """Poll until there is something to run, for at most one tick."""
-        settings = self.read_settings()
-        return self._poller(context, requests, settings, open_engine(settings))(WATCH_SECONDS)
-
-    def _poller(
+    def _poll(
         self,
         context: dg.SensorEvaluationContext | dg.ScheduleEvaluationContext,
         requests: FeedRunRequests,
-        settings: Settings,
-        engine: Engine,
-    ) -> Callable[[float], list[dg.RunRequest] | dg.SkipReason]:
-        """Return what asks for runs; where nothing is to be done yet, it waits some seconds for
-        a run to end or a file to land.
+        seconds: float,
+    ) -> list[dg.RunRequest] | dg.SkipReason:
+        """Return the runs that are needed. If there are none, wait some seconds for a run to
+        finish or a file to arrive.
         """
-        instance = context.instance
+        until = time.monotonic() + seconds
         assert context.repository_def is not None
-        graph = graph_of_repository(context.repository_def)
-        store = open_store(settings)
+        graph, instance = graph_of_repository(context.repository_def), context.instance
+        settings = self.read_settings()
+        engine, store = open_engine(settings), open_store(settings)
         resolve_removed(settings, self.names)
-        hidden = left_hidden_files(self.feed, store)
-
-        def decide(waiting: Waiting) -> RunRequests:
-            return requests.decide(instance, graph, engine, waiting, datetime.now(UTC))
-
-        def poll(seconds: float) -> list[dg.RunRequest] | dg.SkipReason:
-            until = time.monotonic() + seconds
-            fail_orphaned_runs(instance)
-            wait_until(
-                lambda: not describe_unfinished(instance, self.feed),
-                seconds,
-                _RUN_POLL_SECONDS,
-            )
-            waiting = list_waiting(self.feed, store)
-            not_taken = (*waiting.passed_over, *hidden)
-            for warning in report_passed_over(settings, self.feed, not_taken):
-                context.log.warning(warning)
-            decided = decide(waiting)
-            # A shared sensor of an earlier configuration may have reported this feed.
-            resolve_failed_check(settings, self.feed)
-            if not decided.runs:
-                seconds_left = until - time.monotonic()
-                later = poll_inbox(self.feed, store, seconds_left, waiting)
-                decided = decide(later) if later != waiting else decided
-            if not decided.runs:
-                return dg.SkipReason(decided.reason)
-            return make_requests(graph, self.feed, decided)
-
-        return poll
+        fail_orphaned_runs(instance)
+        wait_until(
+            lambda: not describe_unfinished(instance, self.feed), seconds, _RUN_POLL_SECONDS
+        )
+        waiting = list_waiting(self.feed, store)
+        not_taken = (*waiting.passed_over, *left_hidden_files(self.feed, store))
+        for warning in report_passed_over(settings, self.feed, not_taken):
+            context.log.warning(warning)
+        decided = requests.decide(instance, graph, engine, waiting, datetime.now(UTC))
+        # A shared sensor of an earlier configuration may have reported this feed.
+        resolve_failed_check(settings, self.feed)
+        if not decided.runs:
+            later = poll_inbox(self.feed, store, until - time.monotonic(), waiting)
+            if later != waiting:
+                decided = requests.decide(instance, graph, engine, later, datetime.now(UTC))
+        if not decided.runs:
+            return dg.SkipReason(decided.reason)
+        return make_requests(graph, self.feed, decided)

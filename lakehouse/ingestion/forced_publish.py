@@ -42,9 +42,6 @@ def publish(
 
 
 def _is_recorded(instance: dg.DagsterInstance, published: Overridden) -> bool:
-    """Return whether Dagster recorded the publication. The candidate is still on main, so
-    nothing was published after it.
-    """
     event = instance.get_latest_materialization_event(asset_key(published.table))
     known = event.asset_materialization if event else None
     if known is None:

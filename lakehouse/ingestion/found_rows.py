@@ -2,19 +2,22 @@
 the bytes if the file does not match the feed.
 """
 
-import gzip
 import re
-import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, BinaryIO, Protocol
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Protocol
 
 from lakehouse.errors import FileRejected, LakehouseError
 from lakehouse.ingestion.archive_names import file_format
 from lakehouse.ingestion.readers.arrow_types import with_texts
-from lakehouse.ingestion.readers.byte_source import HashedBytes, Readable, unpacked
-from lakehouse.ingestion.readers.formats import open_landed, row_bytes
-from lakehouse.ingestion.readers.row_bytes import Row, RowBytes
+from lakehouse.ingestion.readers.byte_source import (
+    DamagedCompression,
+    HashedBytes,
+    Readable,
+    unpacked,
+)
+from lakehouse.ingestion.readers.formats import open_reader, row_bytes
+from lakehouse.ingestion.readers.row_bytes import RowBytes
 from lakehouse.tables.feed import Feed
 
 if TYPE_CHECKING:
@@ -88,9 +91,7 @@ def find_rows(
 
 
 def format_of(feed: Feed, name: str) -> str:
-    """Return the format for searching and rewriting a file. A file with an unknown ending is
-    often a CSV file of the feed.
-    """
+    """Return the format of a file; one with an unknown ending is often a CSV file of the feed."""
     return file_format(feed, name) or _OF_OTHER_KINDS
 
 
@@ -100,8 +101,8 @@ def _find_in_rows(
     positions: list[int] = []
     rows = 0
     with open_file() as raw:
-        delivered = HashedBytes(raw, _ignore_progress)
-        reader = open_landed(feed, its_format, delivered, use_threads=use_threads)
+        delivered = HashedBytes(raw)
+        reader = open_reader(feed, its_format, delivered, use_threads=use_threads)
         for batch in reader.batches():
             found = finder.of_batch(with_texts(batch, finder.columns))
             positions += [rows + 1 + place for place in found]
@@ -117,31 +118,19 @@ def _find_in_bytes(
     text: TextFinder | None,
 ) -> FoundRows:
     with open_file() as raw:
-        delivered = HashedBytes(raw, _ignore_progress)
+        delivered = HashedBytes(raw)
         try:
             search = _Search(feed, finder, text, row_bytes(its_format, feed.delimiter))
-            found = _search(unpacked(delivered, its_format), search)
-        except (EOFError, gzip.BadGzipFile, zlib.error):
+            found = search.run(unpacked(delivered, its_format))
+        except DamagedCompression:
             found = _unreadable("it is not a complete compressed file")
         except LakehouseError as error:
             found = _unreadable(str(error))
         return replace(found, sha256=delivered.sha256())
 
 
-def _search(content: Readable, search: "_Search") -> FoundRows:
-    for row in search.division.rows(content):
-        if b"\0" in row.raw:
-            return _unreadable(_NO_TEXT)
-        search.add(row)
-    return search.end()
-
-
 def _unreadable(problem: str) -> FoundRows:
     return FoundRows("", 0, problem=problem)
-
-
-def _ignore_progress(_: int) -> None:
-    """No caller shows progress here."""
 
 
 class _Search:
@@ -153,78 +142,62 @@ class _Search:
         self._feed = feed
         self._finder = finder
         self._text = text
-        self.division = division
-        self._names: list[str] | None = None
-        self._batch: list[tuple[int, list[str]]] = []
-        self._batch_bytes = 0
+        self._division = division
+        self._names: list[str] = []
         self._positions: set[int] = set()
-        self._uncertain: set[int] = set()
-        self._rows = 0
         self._end_of_rest = b""
         self._problem = ""
 
-    def add(self, row: Row) -> None:
-        """Process the next bytes of the file."""
-        if row.is_rest:
-            self._search_rest(row.raw)
-        elif row.number is not None:
-            self._rows = row.number
-            self._add(row.number, self.division.values(row.raw), row.raw)
+    def run(self, content: Readable) -> FoundRows:
+        rows, batch, batch_bytes = 0, list[_Row](), 0
+        for row in self._division.rows(content):
+            if b"\0" in row.raw:
+                return _unreadable(_NO_TEXT)
+            if row.is_rest:
+                self._search_rest(row.raw)
+            elif row.number is not None:
+                rows = row.number
+                batch.append(_Row(rows, self._division.values(row.raw), row.raw))
+                batch_bytes += len(row.raw)
+            if batch_bytes > _BATCH_BYTES:
+                self._find(batch)
+                batch, batch_bytes = [], 0
+        self._find(batch)
+        return FoundRows("", rows, tuple(sorted(self._positions)), self._problem)
 
-    def end(self) -> FoundRows:
-        """Return the result."""
-        self._find()
-        positions = tuple(sorted(self._positions))
-        return FoundRows("", self._rows, positions, self._problem)
-
-    def _add(self, number: int, values: list[str], raw: bytes) -> None:
-        if self._names is None:
-            self._names = list(self._feed.named(values))
-            self._search_text(number, values, raw)
-            return
-        is_named = self._is_header(self._names)
-        if is_named:
-            # In a row with too few or too many values, the first ones may be in the right
-            # columns.
-            fields = len(self._names)
-            in_place = [*values, *[""] * (fields - len(values))][:fields]
-            self._batch.append((number, in_place))
-        self._batch_bytes += len(raw)
-        if not is_named or len(values) != len(self._names):
-            self._search_text(number, values, raw)
-        if self._batch_bytes > _BATCH_BYTES:
-            self._find()
-
-    def _is_header(self, names: list[str]) -> bool:
-        """Return whether the first row is a header with an identifying column and no
-        duplicates.
-        """
-        return not self._finder.columns.isdisjoint(names) and len(set(names)) == len(names)
-
-    def _find(self) -> None:
-        """Search the rows buffered since the last call."""
-        self._positions.update(self._found_in_batch())
-        if self._uncertain - self._positions:
+    def _find(self, batch: list["_Row"]) -> None:
+        if batch and not self._names:
+            self._names = list(self._feed.named(batch[0].values))
+        names = self._names
+        is_header = not self._finder.columns.isdisjoint(names) and len(set(names)) == len(names)
+        rows = [row for row in batch if row.number and is_header]
+        matching = self._matching(rows)
+        uncertain = set()
+        for row in batch:
+            if is_header and row.number and len(row.values) == len(names):
+                continue
+            # The values cannot be assigned to columns.
+            if self._text and self._text.is_in(row.raw):
+                matching.add(row.number)
+            elif self._text and self._text.may_be_in(row.values):
+                uncertain.add(row.number)
+        if uncertain - matching:
             self._problem = self._problem or "an unreadable row may belong to a data subject"
-        self._uncertain.clear()
-        self._batch, self._batch_bytes = [], 0
+        self._positions |= matching
 
-    def _found_in_batch(self) -> list[int]:
+    def _matching(self, rows: list["_Row"]) -> set[int]:
+        """Return the numbers of rows that match by their columns. In a row with too few or too
+        many values, the first ones may be in the right columns.
+        """
         import pyarrow as pa
 
-        if not self._batch:
-            return []
-        columns = zip(*(values for _, values in self._batch), strict=True)
-        arrays = [pa.array(column, pa.string()) for column in columns]
-        rows = pa.RecordBatch.from_arrays(arrays, names=self._names)
-        return [self._batch[place][0] for place in self._finder.of_batch(rows)]
-
-    def _search_text(self, number: int, values: list[str], raw: bytes) -> None:
-        """Search a row whose values cannot be assigned to columns."""
-        if self._text and self._text.is_in(raw):
-            self._positions.add(number)
-        elif self._text and self._text.may_be_in(values):
-            self._uncertain.add(number)
+        if not rows:
+            return set()
+        fields = len(self._names)
+        in_place = [[*row.values, *[""] * fields][:fields] for row in rows]
+        arrays = [pa.array(column, pa.string()) for column in zip(*in_place, strict=True)]
+        batch = pa.RecordBatch.from_arrays(arrays, names=self._names)
+        return {rows[place].number for place in self._finder.of_batch(batch)}
 
     def _search_rest(self, raw: bytes) -> None:
         if not self._text:
@@ -236,3 +209,11 @@ class _Search:
         elif self._text.may_be_in(tokens):
             self._problem = self._problem or f"{_REST} may contain a row of a data subject"
         self._end_of_rest = piece[-self._text.longest_bytes :]
+
+
+class _Row(NamedTuple):
+    """A row with its number, its values and its bytes."""
+
+    number: int
+    values: list[str]
+    raw: bytes

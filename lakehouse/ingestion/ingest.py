@@ -10,6 +10,7 @@ from pathlib import Path
 
 from lakehouse.errors import TableBusy
 from lakehouse.ingestion.staged_rows import BucketStaging, LocalRows, StagedRows
+from lakehouse.storage.atomic_files import replace_text
 from lakehouse.storage.file_lock import file_lock
 from lakehouse.tables.feed import Feed
 
@@ -41,7 +42,6 @@ def lock_feed(
     home: Path,
     *,
     wait_seconds: float = WAIT_SECONDS,
-    after: datetime | None = None,
     bucket: BucketStaging | None = None,
 ) -> Iterator[Ingest]:
     """Lock a feed while its files are collected, landed and archived; remove its staging folder
@@ -51,8 +51,6 @@ def lock_feed(
     ingests are removed.
 
     :param bucket: stages rows in a bucket instead of the home.
-    :param after: this ingest starts later than this timestamp, such as the newest
-        `_ingested_at` of another host.
     :raises TableBusy: if another ingest holds the feed for longer than `wait_seconds`.
     """
     with feed_lock(feed.name, home, wait_seconds):
@@ -61,7 +59,7 @@ def lock_feed(
         remove_staged(folder)
         if bucket:
             _try_to_remove(bucket.feed_uri(feed.name), lambda: bucket.remove_left(feed.name))
-        started_at = _tick(folder / _CLOCK, after)
+        started_at = _tick(folder / _CLOCK)
         staging = folder / started_at.strftime("%Y%m%dT%H%M%S.%fZ")
         (staging / "rows").mkdir(parents=True)
         in_bucket = bucket.rows(feed.name, staging.name) if bucket else None
@@ -74,10 +72,7 @@ def lock_feed(
 
 
 def feed_lock(feed_name: str, home: Path, wait_seconds: float) -> AbstractContextManager[None]:
-    """Lock a feed against ingests.
-
-    :raises TableBusy: if an ingest holds it for longer than `wait_seconds`.
-    """
+    """Lock a feed against ingests, or raise `TableBusy` after some seconds."""
     busy = TableBusy(
         f"Feed {feed_name} is being ingested by another process, and was not free within"
         f" {wait_seconds:.0f} s.",
@@ -94,9 +89,7 @@ def remove_staged(folder: Path) -> None:
 
 
 def _try_to_remove(place: str, remove: Callable[[], None]) -> None:
-    """Remove staged rows from a bucket. On failure, log a warning: landed rows are not
-    affected.
-    """
+    """Remove staged rows from a bucket, or log a warning: landed rows are not affected."""
     try:
         remove()
     except Exception as error:
@@ -109,16 +102,11 @@ def _try_to_remove(place: str, remove: Callable[[], None]) -> None:
         )
 
 
-def _tick(clock: Path, after: datetime | None) -> datetime:
-    """Return the current time, or a microsecond after the last ingest if the clock did not
-    advance.
-    """
+def _tick(clock: Path) -> datetime:
+    """Return the current time, which is later than the last ingest also if the clock is not."""
     now = datetime.now(UTC)
-    last = datetime.fromisoformat(clock.read_text(encoding="utf-8")) if clock.exists() else None
-    for earlier in (last, after):
-        if earlier:
-            now = max(now, earlier + timedelta(microseconds=1))
-    replacement = clock.with_suffix(".new")
-    replacement.write_text(now.isoformat(), encoding="utf-8")
-    replacement.replace(clock)
+    if clock.exists():
+        last = datetime.fromisoformat(clock.read_text(encoding="utf-8"))
+        now = max(now, last + timedelta(microseconds=1))
+    replace_text(clock, now.isoformat())
     return now

@@ -19,7 +19,7 @@ from lakehouse.iceberg.metadata.write_result import Outcome, Refused, Unchanged
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.ingestion.archive import archive_files
 from lakehouse.ingestion.collect import collect_files
-from lakehouse.ingestion.delivery import Archived, Delivery
+from lakehouse.ingestion.delivery import Delivery
 from lakehouse.ingestion.executor_reading import ExecutorReading
 from lakehouse.ingestion.ingest import lock_feed
 from lakehouse.ingestion.repeated_content import repeated_content
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
+@dataclass
 class LandingRows:
     """The staged rows as one write lands them, verified to be complete.
 
@@ -40,58 +41,38 @@ class LandingRows:
     with the number of staged rows before publishing, using Iceberg's own count. A compute
     function or rules may change that number. Then a separate job counts the staged rows first.
 
-    :param added: undeclared columns that bronze got from earlier files.
+    `added` are undeclared columns that bronze got from earlier files.
     """
 
-    def __init__(
-        self,
-        spark: "SparkSession",
-        delivery: Delivery,
-        table: IcebergTable,
-        compute: "Callable[[DataFrame], DataFrame]",
-        added: Sequence[str],
-    ) -> None:
-        self._spark = spark
-        self._delivery = delivery
-        self._table = table
-        self._compute = compute
-        self._added = added
-        self._counts_landed = False
+    spark: "SparkSession"
+    delivery: Delivery
+    table: IcebergTable
+    compute: "Callable[[DataFrame], DataFrame]"
+    added: Sequence[str]
+    _counts_landed: bool = False
 
     def rows(self) -> "DataFrame":
-        """Return the rows for bronze.
-
-        :raises LakehouseError: if Spark reads more or fewer rows than were staged.
-        """
-        staged = read_staged_rows(self._spark, self._delivery, added=self._added)
-        rows = self._compute(staged)
-        is_as_staged = rows is staged and not self._table.rules
-        is_verified = is_shared(self._delivery)
+        """Return the rows for bronze."""
+        staged = read_staged_rows(self.spark, self.delivery, added=self.added)
+        rows = self.compute(staged)
+        is_as_staged = rows is staged and not self.table.rules
+        is_verified = is_shared(self.delivery)
         self._counts_landed = is_verified and is_as_staged
         if is_verified and not is_as_staged:
-            self._require(staged.count(), self._delivery.rows)
+            self._require(staged.count(), self.delivery.rows)
         return rows
 
     def check_added(self, rows: int, landed: Collection[tuple[Any, ...]]) -> None:
-        """Check that the written row count equals the staged rows of files that are new in
-        bronze.
-
-        :param landed: source and hash of the files that bronze already had.
-        :raises LakehouseError: if there are more or fewer.
-        """
-        if not self._counts_landed:
-            return
-        new = [
-            file
-            for file in self._delivery.files
-            if (file.source_file, file.sha256) not in landed
-        ]
-        self._require(rows, sum(file.rows for file in new))
+        """Check the written row count against the staged rows of files that are new in bronze."""
+        if self._counts_landed:
+            files = self.delivery.files
+            new = [file for file in files if (file.source_file, file.sha256) not in landed]
+            self._require(rows, sum(file.rows for file in new))
 
     def _require(self, rows: int, expected: int) -> None:
         if rows == expected:
             return
-        ingest = self._delivery.ingest
+        ingest = self.delivery.ingest
         raise LakehouseError(
             f"Spark reads {rows:,} rows of feed {ingest.feed.name} in {ingest.rows.uri}; expected"
             f" the {expected:,} that were staged there.",
@@ -108,7 +89,7 @@ class Landing:
 
     delivery: Delivery
     outcome: Outcome
-    archived: Archived
+    archived: Sequence[str]
     repeated: Sequence[str] = ()
     """One line per file whose content landed before under another name, or under the same name
     before newer content.
@@ -116,7 +97,6 @@ class Landing:
 
     @property
     def warnings(self) -> list[str]:
-        """Notices about files that landed."""
         return [*self.delivery.warnings, *self.repeated]
 
 
@@ -132,7 +112,6 @@ def land(
     suppression: SuppressionList = NO_SUPPRESSION,
     bucket: BucketStaging | None = None,
     executors: ExecutorReading | None = None,
-    progress: Callable[[int], None] = lambda _: None,
 ) -> Landing:
     """Land the files that wait in a feed's inbox with one append to its bronze table, and
     archive them.
@@ -144,19 +123,14 @@ def land(
     :param suppression: erased data subjects: their rows from before the erasure do not land.
     :param bucket: stages rows in a bucket instead of the home.
     :param executors: read the files instead of this process if there are enough of them.
-    :param progress: called with the number of bytes read, again and again.
     :raises TableBusy: when another ingest of the feed goes on for longer than an hour.
     """
     with lock_feed(feed, home, bucket=bucket) as ingest:
-        delivery = collect_files(
-            store, ingest, suppression=suppression, executors=executors, progress=progress
-        )
+        delivery = collect_files(store, ingest, suppression=suppression, executors=executors)
         erase_again(engine, table, suppression.filter())
         repeated = repeated_content(engine, table.name, delivery)
         outcome = _publish(engine, feed, table, delivery, run or Run(), compute)
-        archived = (
-            Archived() if isinstance(outcome, Refused) else archive_files(delivery, store)
-        )
+        archived = () if isinstance(outcome, Refused) else archive_files(delivery, store)
         return Landing(delivery, outcome, archived, repeated)
 
 

@@ -41,7 +41,7 @@ def read_delivered(feed: Feed, path: Path, limit: int) -> DeliveredRows:
     kept: list[pa.RecordBatch] = []
     total = 0
     with path.open("rb") as raw:
-        content = HashedBytes(raw, _ignore_progress)
+        content = HashedBytes(raw)
         # Only single-threaded reading knows the number of the invalid row.
         reader = open_reader(feed, its_format, content, use_threads=False)
         origin = Origin(feed, reader.header, path.name, modified_at, datetime.now(UTC))
@@ -68,7 +68,3 @@ def without_rows(feed: Feed) -> DeliveredRows:
     return DeliveredRows(
         schema.append(pa.field("_source_sha256", pa.string())).empty_table(), 0
     )
-
-
-def _ignore_progress(_: int) -> None:
-    """The caller shows no progress."""

@@ -9,11 +9,7 @@ from lakehouse.tables.escaping import shell_word, shown
 
 
 def repeated_content(engine: Engine, table: str, delivery: Delivery) -> list[str]:
-    """Return one warning per file whose rows landed under another name, or whose name has newer
-    content.
-
-    :param table: the bronze table before the delivery lands.
-    """
+    """Return a warning per file whose rows landed under another name or before newer content."""
     files = [file for file in delivery.files if file.rows]
     landed = landed_names(engine, table, {file.sha256 for file in files})
     feed, started_at = delivery.ingest.feed.name, delivery.ingest.started_at

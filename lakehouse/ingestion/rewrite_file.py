@@ -100,7 +100,7 @@ class Rewriting:
         """Write a file without some rows, and return the hash of the content that was read."""
         its_format = format_of(self.feed, item.key)
         with self.store.open(item.key) as raw, made.open("wb") as target:
-            delivered = HashedBytes(raw, lambda _: None)
+            delivered = HashedBytes(raw)
             write_without_rows(
                 its_format, delivered, positions, target, delimiter=self.feed.delimiter
             )
@@ -110,7 +110,6 @@ class Rewriting:
 def look_into(
     feed: Feed, rows: RowFinder, text: TextFinder | None = None
 ) -> Callable[[str, Path], FoundRows]:
-    """Return a function that searches a local file for rows of some data subjects."""
 
     def look(name: str, file: Path) -> FoundRows:
         return find_rows(feed, name, lambda: file.open("rb"), rows, text)

@@ -8,23 +8,21 @@ the original or a rewritten content arrives again, it is the same delivery and i
 their numbers. The ledger is written before a file is exchanged; writing is idempotent.
 """
 
-import json
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from hashlib import sha256 as hash_of
 from threading import Lock
-from typing import Any
 
 from lakehouse.errors import LakehouseError
 from lakehouse.ingestion.archive_names import HASH_DIGITS, hashed_name
+from lakehouse.storage.json_files import type_adapter
 from lakehouse.storage.object_store import ObjectStore
 from lakehouse.tables.feed import Feed
 
 NOTHING = hash_of(b"").hexdigest()
 """The hash of empty content: what remains of a fully erased file."""
 
-_TIMESTAMPS = ("at", "modified_at")
 _EXCHANGE_TAKES = timedelta(minutes=5)
 """Maximum delay between the ledger entry and the upload, including clock differences."""
 
@@ -52,7 +50,6 @@ class Change:
 
     @property
     def erases_file(self) -> bool:
-        """Whether the entire file was erased."""
         return self.new_sha256 == NOTHING
 
 
@@ -79,12 +76,11 @@ class KnownContent:
 
     @property
     def is_erased(self) -> bool:
-        """Whether the entire delivery was erased."""
         return any(change.erases_file for change in self.changes)
 
     def modified_at(self, modified_at: datetime) -> datetime:
-        """Return the source modification time of a file; for a rewritten file, its time before
-        the rewrite.
+        """Return when a file was modified at its source; for a rewritten file, before the
+        rewrite.
         """
         for change in self.changes:
             if abs(modified_at - change.at) < _EXCHANGE_TAKES:
@@ -97,7 +93,7 @@ class _Entry:
     """The ledger entry of one content: its changes, and the deliveries that it belongs to."""
 
     changes: tuple[Change, ...] = ()
-    form_of: tuple[str, ...] = field(default=())
+    form_of: tuple[str, ...] = ()
 
 
 class RewrittenFiles:
@@ -171,20 +167,18 @@ class RewrittenFiles:
         with self._store.open(self._key(sha256)) as file:
             text = file.read()
         try:
-            return _entry(json.loads(text))
-        except (ValueError, LookupError, TypeError, AttributeError) as error:
+            entry: _Entry = type_adapter(_Entry).validate_json(text)
+        except ValueError as error:
             raise LakehouseError(
                 f"{self._store.uri(self._key(sha256))} is not what the lakehouse wrote there:"
                 f" found {type(error).__name__}; expected its own JSON.",
                 next_step="Put a copy of it back: without it, erased rows may come back.",
             ) from error
+        return entry
 
     def _write(self, sha256: str, entry: _Entry) -> None:
-        content = asdict(entry)
-        for change in content["changes"]:
-            for name in _TIMESTAMPS:
-                change[name] = change[name].isoformat()
-        self._store.write_text(self._key(sha256), json.dumps(content) + "\n")
+        text = type_adapter(_Entry).dump_json(entry).decode()
+        self._store.write_text(self._key(sha256), f"{text}\n")
         self._known.add(sha256)
 
     def _key(self, sha256: str) -> str:
@@ -226,19 +220,8 @@ def _together(changes: Iterable[Change]) -> frozenset[int]:
 
 
 def _missing(sha256: str, changes: Iterable[Change]) -> frozenset[int]:
-    """Return the rows of a delivery that one of its contents lacks."""
     missing: dict[str, frozenset[int]] = {}
     for change in changes:
         before = missing.get(change.old_sha256, frozenset())
         missing[change.new_sha256] = before.union(change.left_out)
     return missing.get(sha256, frozenset())
-
-
-def _entry(content: Mapping[str, Any]) -> _Entry:
-    changes = []
-    for recorded in content["changes"]:
-        timestamps = {name: datetime.fromisoformat(recorded[name]) for name in _TIMESTAMPS}
-        changes.append(
-            Change(**{**recorded, **timestamps, "left_out": tuple(recorded["left_out"])})
-        )
-    return _Entry(tuple(changes), tuple(content["form_of"]))

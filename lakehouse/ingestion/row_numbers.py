@@ -22,7 +22,6 @@ class RowNumbers:
 
     @classmethod
     def without(cls, missing: Iterable[int]) -> "RowNumbers":
-        """Return the numbering of a file that lacks some rows."""
         return cls(tuple(sorted(set(missing))))
 
     def number(self, position: int) -> int:
@@ -34,7 +33,6 @@ class RowNumbers:
         return number - bisect_left(self.missing, number)
 
     def of_batch(self, first: int, rows: int) -> "pa.Int64Array":
-        """Return the numbers of a range of rows from a position."""
         import numpy as np
         import pyarrow as pa
 

@@ -41,9 +41,7 @@ _MOST_RUNS = 10
 
 @dataclass(frozen=True)
 class RunRequests:
-    """The runs that a feed needs now, each with a digest of its inputs; if none, `reason`
-    states why.
-    """
+    """The runs that a feed needs now, each with a digest of its inputs, or the reason for none."""
 
     runs: tuple[tuple[PendingRun, str], ...] = ()
     reason: str = ""
@@ -53,9 +51,7 @@ class RunRequests:
 
 @dataclass
 class FeedRunRequests:
-    """Decides repeatedly which runs a feed needs, and caches the decisions for a state of its
-    tables.
-    """
+    """Decides which runs a feed needs, and caches the decisions for a state of its tables."""
 
     feed: Feed
     declared: Mapping[str, IcebergTable]
@@ -71,10 +67,7 @@ class FeedRunRequests:
         waiting: Waiting,
         now: datetime,
     ) -> RunRequests:
-        """Return the runs of the first stage in which something can run.
-
-        :param waiting: the contents of the inbox.
-        """
+        """Return the runs of the first stage in which something can run."""
         reason = describe_unfinished(instance, self.feed) or describe_pause(
             instance, self.feed, now
         )
@@ -130,9 +123,7 @@ def describe_unfinished(instance: dg.DagsterInstance, feed: Feed) -> str:
 
 
 def describe_pause(instance: dg.DagsterInstance, feed: Feed, now: datetime) -> str:
-    """Describe until when a feed waits after system failures of its last runs; the wait grows
-    with each failure. Otherwise return an empty string.
-    """
+    """Describe until when a feed waits after system failures; the wait grows with each failure."""
     records = instance.get_run_records(
         dg.RunsFilter(tags={FEED_TAG: feed.name}), limit=_MOST_RUNS
     )
@@ -155,7 +146,6 @@ def describe_pause(instance: dg.DagsterInstance, feed: Feed, now: datetime) -> s
 
 
 def make_requests(graph: "AssetGraph", feed: Feed, decided: RunRequests) -> list[dg.RunRequest]:
-    """Return the decided runs as requests."""
     return [_make_request(graph, feed, stale, digest) for stale, digest in decided.runs]
 
 
@@ -210,8 +200,8 @@ class _BlockedTables:
         return [run] if run else []
 
     def _without_blocked(self, stale: PendingRun) -> PendingRun | None:
-        """Return a run without tables that would be blocked again and tables that depend only
-        on them.
+        """Return a run without tables that would be blocked again and what depends only on
+        them.
         """
         kept: list[str] = []
         left_out: set[str] = set()
@@ -228,9 +218,7 @@ class _BlockedTables:
         return run if run and not self._was_in_vain(run) else None
 
     def _was_in_vain(self, run: PendingRun) -> bool:
-        """Return whether the same run was requested before on the same state, and was blocked
-        or changed nothing.
-        """
+        """Return whether the same run was blocked or changed nothing before on the same state."""
         before = find_requested_run(self.instance, self.digest(run))
         if before and was_stopped(before.tags):
             self.refused_by |= dict.fromkeys(run.tables, before.run_id)
@@ -257,7 +245,6 @@ class _BlockedTables:
         return digest_of_run((stale, declared, states, moved_at, files))
 
     def refusing_run(self, table: str, partitions: Sequence[str]) -> str | None:
-        """Return the run that was blocked for a table on its current inputs."""
         if table not in self.declared:
             return None
         states = {name: self.states.get(name) for name in self.downstream.read_now(table)}

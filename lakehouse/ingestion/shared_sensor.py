@@ -26,7 +26,6 @@ from lakehouse.ingestion.run_requests import (
     state_tables,
 )
 from lakehouse.ingestion.skipped_entries import left_hidden_files, report_passed_over
-from lakehouse.ingestion.undeclared_tables import undeclared_locations
 from lakehouse.orchestration.asset_keys import ALL_ASSETS, FEED_TAG, FEEDS_SENSOR
 from lakehouse.orchestration.dagster_internals import graph_of_repository
 from lakehouse.orchestration.incident_reports import report_firing
@@ -40,6 +39,7 @@ from lakehouse.storage.object_store import ObjectStore
 from lakehouse.storage.stores import open_store
 from lakehouse.tables.feed import Feed
 from lakehouse.tables.table import IcebergTable
+from lakehouse.tables.table_names import namespace_of, namespaces_of
 
 if TYPE_CHECKING:
     from lakehouse.orchestration.dagster_internals import AssetGraph
@@ -71,71 +71,45 @@ def feed_definitions(
     read_settings: ReadSettings,
     graph: "AssetGraph",
 ) -> dg.Definitions:
-    """Return the sensors, schedules and jobs of the feeds.
-
-    :param graph: the project's asset graph.
-    """
+    """Return the sensors, schedules and jobs of the feeds."""
     names = frozenset(feed.name for feed in feeds)
     automations = [FeedAutomation(feed, declared, read_settings, names) for feed in feeds]
     if len(feeds) <= MOST_BY_THEMSELVES:
         return dg.Definitions.merge(*(one.definitions(graph) for one in automations))
     by_sensor = [feed for feed in feeds if feed.ingest_by != "schedule"]
     scheduled = [one.schedule() for one in automations if one.feed.ingest_by == "schedule"]
-    shared = SharedSensor(by_sensor, declared, read_settings)
-    sensors = [shared.sensor()] if by_sensor else []
+    sensors = [_shared_sensor(by_sensor, declared, read_settings)] if by_sensor else []
     return dg.Definitions.merge(dg.Definitions(sensors=sensors), *scheduled)
 
 
-@dataclass(frozen=True)
-class SharedSensor:
-    """The sensor of all feeds without a schedule."""
+def _shared_sensor(
+    feeds: Sequence[Feed], declared: Mapping[str, IcebergTable], read_settings: ReadSettings
+) -> dg.SensorDefinition:
+    """Return the sensor of all feeds without a schedule; it runs by default."""
+    states = [_FeedState(FeedRunRequests(feed, declared)) for feed in feeds]
+    polling = FeedPolling(states, declared)
 
-    feeds: Sequence[Feed]
-    declared: Mapping[str, IcebergTable]
-    read_settings: ReadSettings
+    @dg.sensor(
+        job_name=ALL_ASSETS,
+        name=FEEDS_SENSOR,
+        minimum_interval_seconds=1,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+        description=(
+            f"Requests runs for new files in the inboxes of {len(feeds)} feeds, then"
+            " runs for downstream tables; one run per feed at a time. It retries after a"
+            " failure, and requests no run that would be blocked."
+        ),
+    )
+    def files(context: dg.SensorEvaluationContext) -> list[dg.RunRequest] | dg.SkipReason:
+        # Dagster abandons a tick that takes too long, but the tick continues in this process.
+        if not polling.running.acquire(blocking=False):
+            return dg.SkipReason("The check of an earlier tick is still running.")
+        try:
+            return polling.watch(context, read_settings())
+        finally:
+            polling.running.release()
 
-    def sensor(self) -> dg.SensorDefinition:
-        """Return the sensor; it runs by default."""
-        polling = FeedPolling(
-            [_FeedState(FeedRunRequests(feed, self.declared)) for feed in self.feeds],
-            self.declared,
-        )
-
-        @dg.sensor(
-            job_name=ALL_ASSETS,
-            name=FEEDS_SENSOR,
-            minimum_interval_seconds=1,
-            default_status=dg.DefaultSensorStatus.RUNNING,
-            description=(
-                f"Requests runs for new files in the inboxes of {len(self.feeds)} feeds, then"
-                " runs for downstream tables; one run per feed at a time. It retries after a"
-                " failure, and requests no run that would be blocked."
-            ),
-        )
-        def files(context: dg.SensorEvaluationContext) -> list[dg.RunRequest] | dg.SkipReason:
-            # Dagster abandons a tick that takes too long, but the tick continues in this
-            # process.
-            if not polling.running.acquire(blocking=False):
-                return dg.SkipReason("The check of an earlier tick is still running.")
-            try:
-                return self._watch(context, polling)
-            finally:
-                polling.running.release()
-
-        return files
-
-    def _watch(
-        self, context: dg.SensorEvaluationContext, polling: "FeedPolling"
-    ) -> list[dg.RunRequest] | dg.SkipReason:
-        """Poll until there is something to run, for at most one tick."""
-        settings = self.read_settings()
-        engine, until = open_engine(settings), time.monotonic() + WATCH_SECONDS
-        polling.start_tick(context, settings)
-        requested = polling.poll(context, settings, engine)
-        while not requested and time.monotonic() + polling.pause_seconds <= until:
-            time.sleep(polling.pause_seconds)
-            requested = polling.poll(context, settings, engine)
-        return requested or dg.SkipReason(polling.describe())
+    return files
 
 
 @dataclass
@@ -159,11 +133,9 @@ class _FeedState:
 
     @property
     def feed(self) -> Feed:
-        """The feed that is checked."""
         return self.requests.feed
 
     def state_tables(self, graph: "AssetGraph") -> Sequence[str]:
-        """Return the tables whose state determines what is stale."""
         self.tables = self.tables or state_tables(Downstream(graph, self.feed.table))
         return self.tables
 
@@ -197,44 +169,36 @@ class FeedPolling:
     def __post_init__(self) -> None:
         self.may_have_failed = {one.feed.name for one in self.feeds}
 
-    @property
-    def pause_seconds(self) -> float:
-        """The time until the next check."""
-        has_fresh = any(one.has_fresh for one in self.feeds)
-        return _SETTLING_SECONDS if has_fresh else _PAUSE_SECONDS
-
-    def start_tick(self, context: dg.SensorEvaluationContext, settings: Settings) -> None:
-        """Expire the cached metadata locations, and resolve reports of feeds that do not exist
-        any more.
-        """
+    def watch(
+        self, context: dg.SensorEvaluationContext, settings: Settings
+    ) -> list[dg.RunRequest] | dg.SkipReason:
+        """Poll until there is something to run, for at most one tick."""
+        engine, until = open_engine(settings), time.monotonic() + WATCH_SECONDS
         self._locations_until = 0.0
         names = {one.feed.name for one in self.feeds}
         _try_report(context, lambda: resolve_removed(settings, names))
+        while True:
+            if requested := self.poll(context, settings, engine):
+                return requested
+            has_fresh = any(one.has_fresh for one in self.feeds)
+            pause = _SETTLING_SECONDS if has_fresh else _PAUSE_SECONDS
+            if time.monotonic() + pause > until:
+                return dg.SkipReason(self.describe())
+            time.sleep(pause)
 
     def poll(
         self, context: dg.SensorEvaluationContext, settings: Settings, engine: Engine
     ) -> list[dg.RunRequest]:
-        """Return the runs that are needed now.
-
-        A feed whose check fails is reported; the other feeds are still checked.
-        """
+        """Return the runs that are needed now; a feed whose check fails is reported."""
         assert context.repository_def is not None
         graph, instance = graph_of_repository(context.repository_def), context.instance
         fail_orphaned_runs(instance)
         # Before the catalog query, so that the commits of finished runs are visible.
         busy = _busy_feeds(instance)
         engine = self._refresh_catalog(engine, graph)
-        one = _Poll(
-            context,
-            settings,
-            engine,
-            graph,
-            open_store(settings),
-            self._locations,
-            busy,
-            datetime.now(UTC),
-        )
-        occupied = one.store.occupied(INBOXES)
+        store, now = open_store(settings), datetime.now(UTC)
+        one = _Poll(context, settings, engine, graph, store, self._locations, busy, now)
+        occupied = store.occupied(INBOXES)
         requests: list[dg.RunRequest] = []
         for feed_state in self._in_time():
             try:
@@ -258,28 +222,38 @@ class FeedPolling:
             yield feed_state
 
     def _refresh_catalog(self, engine: Engine, graph: "AssetGraph") -> Engine:
-        """Query the catalog if the cache expired. Return an engine whose catalog is fixed at
-        that query, or the given engine.
+        """Query the catalog if the cache expired, and return an engine whose catalog is fixed
+        then.
         """
         if time.monotonic() < self._locations_until:
             return engine
         pinned_catalog = engine.catalog.with_cached_locations(self.declared)
-        tables = self._state_tables(graph)
-        undeclared = undeclared_locations(engine.catalog, tables, self.declared)
-        self._locations = {**pinned_catalog.metadata_locations(), **undeclared}
+        self._locations = {
+            **pinned_catalog.metadata_locations(),
+            **self._undeclared_locations(engine, graph),
+        }
         self._locations_until = time.monotonic() + _CATALOG_SECONDS
         return replace(engine, catalog=pinned_catalog)
 
-    def _state_tables(self, graph: "AssetGraph") -> set[str]:
+    def _undeclared_locations(self, engine: Engine, graph: "AssetGraph") -> dict[str, str]:
+        """Return the metadata locations of tables in namespaces without declared tables.
+
+        Each namespace is queried separately, since access to a Glue database of another team
+        may be denied. Then it is left out, and reading its tables reports the error.
+        """
         tables: set[str] = set()
         for feed_state in self.feeds:
             # The check of the feed reports the error.
             with suppress(Exception):
                 tables.update(feed_state.state_tables(graph))
-        return tables
+        locations: dict[str, str] = {}
+        for namespace in sorted(namespaces_of(tables) - namespaces_of(self.declared)):
+            of_namespace = [table for table in tables if namespace_of(table) == namespace]
+            with suppress(Exception):
+                locations |= engine.catalog.metadata_locations(of_namespace)
+        return locations
 
     def describe(self) -> str:
-        """Describe why no run is requested."""
         reasons = [f"{one.feed.name}: {one.reason}" for one in self.feeds if one.reason]
         if self._left:
             reasons.insert(0, f"{self._left} feeds are checked next.")
@@ -289,10 +263,9 @@ class FeedPolling:
                 " anything to compute."
             )
         more = len(reasons) - _NAMED_FEEDS
-        shown_reasons = reasons[:_NAMED_FEEDS] + (
-            [f"and {more} feeds more"] if more > 0 else []
-        )
-        return "\n".join(shown_reasons)
+        if more > 0:
+            reasons[_NAMED_FEEDS:] = [f"and {more} feeds more"]
+        return "\n".join(reasons)
 
     def _report(
         self,
@@ -316,9 +289,7 @@ class FeedPolling:
 
 
 def _try_report(context: dg.SensorEvaluationContext, note: Callable[[], None]) -> bool:
-    """Write a report and return whether it was written. If not, for example on a full disk,
-    runs are still requested.
-    """
+    """Write a report and return whether it was written; if not, runs are still requested."""
     try:
         note()
     except Exception as error:
@@ -328,7 +299,6 @@ def _try_report(context: dg.SensorEvaluationContext, note: Callable[[], None]) -
 
 
 def _busy_feeds(instance: dg.DagsterInstance) -> dict[str, str]:
-    """Return the unfinished run of each feed."""
     busy = {}
     for record in instance.get_run_records(dg.RunsFilter(statuses=UNFINISHED)):
         run = record.dagster_run

@@ -3,7 +3,7 @@ Each is reported once.
 """
 
 import re
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import PurePosixPath
 
@@ -40,11 +40,7 @@ def passed_over_lines(entries: Sequence[PassedOver], next_step: str = "") -> tup
 def hidden_files(
     feed: Feed, store: ObjectStore, unchanged_since: datetime | None = None
 ) -> list[PassedOver]:
-    """Return files in the inbox that look like the feed's files but have a hidden or unfinished
-    name.
-
-    :param unchanged_since: leave out files modified later.
-    """
+    """Return files that look like the feed's but have a hidden or unfinished name."""
     return [
         PassedOver(item.key, _HIDDEN)
         for item in store.unfinished(feed.inbox)
@@ -59,7 +55,6 @@ def left_hidden_files(feed: Feed, store: ObjectStore) -> list[PassedOver]:
 
 
 def _is_like_own(feed: Feed, key: str) -> bool:
-    """Return whether a file would match the feed under a visible name."""
     # Only the ending remains of `..csv`.
     name = f"x.{PurePosixPath(key).name.lstrip('.~')}"
     return any(file_format(feed, name) for name in (name, _UNFINISHED_ENDING.sub("", name)))
@@ -68,16 +63,13 @@ def _is_like_own(feed: Feed, key: str) -> bool:
 def report_passed_over(
     settings: Settings, feed: Feed, entries: Sequence[PassedOver]
 ) -> list[str]:
-    """Report new skipped entries as warnings and resolve removed ones. Return the lines of the
-    new entries.
-    """
+    """Report new skipped entries and resolve removed ones; return a line per new entry."""
     reported = unresolved_keys(settings, feed.inbox)
     present = {visible(entry.key) for entry in entries}
     for key in reported - present:
         report_resolved(settings, key, "It is no longer in the inbox.")
-    hidden = [entry for entry in entries if entry.kind == _HIDDEN]
-    not_hidden = [entry for entry in entries if entry.kind != _HIDDEN]
-    new = [*_to_report(not_hidden, reported), *_to_report(hidden, reported)]
+    unreported = [entry for entry in entries if visible(entry.key) not in reported]
+    new = unreported[: max(0, _MOST - len(reported & present))]
     for entry in new:
         # A name that is not UTF-8 cannot be written.
         key, title = visible(entry.key), f"feed {feed.name}: {_title(entry)}"
@@ -86,13 +78,6 @@ def report_passed_over(
             Report(key, title, (_next_step(entry),), severity="warn", table=feed.table),
         )
     return [f"{_title(entry)}. {_next_step(entry)}" for entry in new]
-
-
-def _to_report(entries: Sequence[PassedOver], reported: Set[str]) -> list[PassedOver]:
-    """Return the new entries, up to the limit; entries that were already reported count first."""
-    new = [entry for entry in entries if visible(entry.key) not in reported]
-    room = max(0, _MOST - (len(entries) - len(new)))
-    return new[:room]
 
 
 def _next_step(entry: PassedOver) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.ingestion.delivery import Delivery
-from lakehouse.ingestion.staged_rows import FILE_NAME_SQL, HASH
+from lakehouse.ingestion.staged_rows import HASH_LENGTH, BucketRows
 from lakehouse.tables.feed import INGEST_COLUMNS, Feed
 from lakehouse.tables.quoting import identifier, literal
 from lakehouse.tables.table import Column, IcebergTable
@@ -14,49 +14,37 @@ from lakehouse.tables.table import Column, IcebergTable
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_HASH = "_source_sha256"
+
 
 def read_staged_rows(
     spark: "SparkSession", delivery: Delivery, *, added: Sequence[str] = ()
 ) -> "DataFrame":
-    """Read the staged rows: the feed's columns, added columns and the source columns.
-
-    The files are deleted at the end of the ingest. If they are below the home, Spark must be
-    able to read that folder.
-
-    :param added: undeclared columns from earlier or current files; NULL if a file lacks them.
-    """
+    """Read the staged rows: declared, added (NULL if a file lacks them) and source columns."""
     feed = delivery.ingest.feed
     names = dict.fromkeys((*delivery.added_columns, *added), "string")
     names = {column.name: column.type for column in feed.declared_columns} | names
     columns = (*(Column(name, of_type) for name, of_type in names.items()), *INGEST_COLUMNS)
-    rows = delivery.ingest.rows
-    hash_sql, file_name_sql = rows.hash_sql, FILE_NAME_SQL
+    rows, file_name_sql = delivery.ingest.rows, "_metadata.file_name"
     if "_metadata" in map(str.lower, names):
         # A column of that name hides Spark's metadata column.
         file_name_sql = "substring_index(input_file_name(), '/', -1)"
-        hash_sql = hash_sql and hash_sql.replace(FILE_NAME_SQL, file_name_sql)
-    in_files = [column for column in columns if not (hash_sql and column.name == HASH)]
-    # Without a schema, Spark would parse some hashes in paths as numbers.
+    in_files = [column for column in columns if column.name != _HASH]
     schema = ", ".join(f"{identifier(column.name)} {column.type}" for column in in_files)
     staged = spark.read.schema(schema).options(**rows.spark_options).parquet(rows.uri)
     if is_shared(delivery):
         staged = staged.where(f"{file_name_sql} IN ({_file_names(delivery)})")
-    if hash_sql:
-        staged = staged.selectExpr("*", f"{hash_sql} AS {HASH}")
+    staged = staged.selectExpr("*", f"substring({file_name_sql}, 1, {HASH_LENGTH}) AS {_HASH}")
     return staged.selectExpr(*(identifier(column.name) for column in columns))
 
 
 def is_shared(delivery: Delivery) -> bool:
-    """Return whether other processes can add or remove staged files: in a bucket, or if
-    executors received files.
-    """
-    return delivery.by_executors or delivery.ingest.rows.hash_sql is not None
+    """Return whether other processes can add or remove staged files."""
+    return delivery.by_executors or isinstance(delivery.ingest.rows, BucketRows)
 
 
 def _file_names(delivery: Delivery) -> str:
-    """Return the SQL list of the file names that a delivery staged."""
-    names = (file.name.rpartition("/")[2] for file in delivery.files)
-    return ", ".join(map(literal, names))
+    return ", ".join(literal(file.name) for file in delivery.files)
 
 
 def plan_landing_table(

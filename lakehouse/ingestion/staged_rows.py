@@ -1,22 +1,21 @@
 """Where the staged rows of an ingest are stored: below the home or in the bucket, so that Spark
 can read them.
 
-    <home>/staging/<feed>/<ingest id>/rows/_source_sha256=<sha256>/<number>.parquet
+    <home>/staging/<feed>/<ingest id>/rows/<sha256>-<number>.parquet
     s3://<bucket>/staging/<feed>/<writer>/<ingest id>/<sha256>-<number>.parquet
 
-Files staged by executors have distinct names: an abandoned task can write at any time.
-
-The hash of a file is known only after reading, so it is part of the path. Spark reads a
-partition folder as a column at no cost per row. On S3, listing many folders is expensive: all
-files of an ingest are in one folder, and the hash is extracted from their names.
+All files of an ingest are in one folder, since listing many folders of a bucket is expensive.
+The hash of a file, known only after reading, is read from the name. Files staged by executors
+have distinct names: an abandoned task can write at any time.
 """
 
 import secrets
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from lakehouse.runtime.s3a import s3a_options
 from lakehouse.settings import Settings
@@ -26,104 +25,85 @@ from lakehouse.storage.object_store import StoredObject
 if TYPE_CHECKING:
     from lakehouse.storage.s3 import S3ObjectStore
 
-HASH = "_source_sha256"
-_HASH_LENGTH = 64
-FILE_NAME_SQL = "_metadata.file_name"
-"""The name of the file that a row is read from."""
+HASH_LENGTH = 64
+"""The hash is the start of the name of a staged file."""
 LEFT_AFTER = timedelta(days=1)
 """Staged rows of another host are orphaned after this age."""
 _WRITER_FILE = "staging-writer"
 _WRITER_BYTES = 6
 
 
-class StagedRows(Protocol):
+class StagedRows(ABC):
     """The folder of one ingest's staged rows."""
 
     @property
-    def uri(self) -> str:
-        """The address that Spark reads."""
-
-    @property
+    @abstractmethod
     def spark_options(self) -> Mapping[str, str]:
         """Additional options for Spark's reader."""
 
     @property
-    def hash_sql(self) -> str | None:
-        """The SQL expression for the source hash of a row, or None if it is a column."""
+    @abstractmethod
+    def uri(self) -> str:
+        """The address that Spark reads."""
 
     def name(self, sha256: str, number: int, *, by_executor: bool = False) -> str:
         """Return the file name for the rows of the file with this number in the delivery."""
+        return f"{sha256}-{number:06}{'-executor' if by_executor else ''}.parquet"
 
+    @abstractmethod
     def put(self, file: Path, name: str) -> None:
         """Move or upload a local Parquet file into the folder."""
 
+    @abstractmethod
     def remove(self, name: str) -> None:
         """Remove a file from the folder."""
 
 
 @dataclass(frozen=True)
-class LocalRows:
+class LocalRows(StagedRows):
     """Staged rows below the home, removed with the ingest's folder."""
 
     folder: Path
-    spark_options: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def spark_options(self) -> Mapping[str, str]:
+        return {}
 
     @property
     def uri(self) -> str:
         """The address that Spark reads, without escapes, which Hadoop does not decode."""
         return f"file://{self.folder}"
 
-    @property
-    def hash_sql(self) -> None:
-        """None: the folder name is a partition column."""
-
-    def name(self, sha256: str, number: int, *, by_executor: bool = False) -> str:
-        """Return a path with the hash as a partition column."""
-        return f"{HASH}={sha256}/{_file_name(number, by_executor=by_executor)}"
-
     def put(self, file: Path, name: str) -> None:
-        """Move a file on the same disk."""
-        target = self.folder / name
-        target.parent.mkdir(exist_ok=True)
-        file.rename(target)
+        file.rename(self.folder / name)
 
     def remove(self, name: str) -> None:
-        """Remove a file."""
         (self.folder / name).unlink()
 
 
 @dataclass(frozen=True)
-class BucketRows:
+class BucketRows(StagedRows):
     """Staged rows in the bucket below a prefix that ends in `/`."""
 
     store: "S3ObjectStore"
     prefix: str
-    spark_options: Mapping[str, str]
+    options: Mapping[str, str]
+
+    @property
+    def spark_options(self) -> Mapping[str, str]:
+        return self.options
 
     @property
     def uri(self) -> str:
-        """The address that Spark reads."""
         return self.store.uri(self.prefix)
 
-    @property
-    def hash_sql(self) -> str:
-        """The first characters of the file name."""
-        return f"substring({FILE_NAME_SQL}, 1, {_HASH_LENGTH})"
-
-    def name(self, sha256: str, number: int, *, by_executor: bool = False) -> str:
-        """Return a name that starts with the hash."""
-        return f"{sha256}-{_file_name(number, by_executor=by_executor)}"
-
     def put(self, file: Path, name: str) -> None:
-        """Upload a file."""
         self.store.put(file, f"{self.prefix}{name}")
 
     def remove(self, name: str) -> None:
-        """Remove an object with all of its versions."""
         self.store.remove_versions(self.store.all_versions(f"{self.prefix}{name}"))
 
     def clear(self) -> None:
-        """Remove all objects with all of their versions."""
         self.store.remove_versions(self.store.all_versions(self.prefix))
 
 
@@ -140,7 +120,6 @@ class BucketStaging:
     spark_options: Mapping[str, str]
 
     def rows(self, feed_name: str, ingest_id: str) -> BucketRows:
-        """Return the staged rows of an ingest."""
         prefix = f"{self.own_prefix(feed_name)}{ingest_id}/"
         return BucketRows(self.store, prefix, self.spark_options)
 
@@ -172,7 +151,6 @@ class BucketStaging:
 
 
 def is_left(item: StoredObject) -> bool:
-    """Return whether staged rows are too old to be in use."""
     return datetime.now(UTC) - item.modified_at > LEFT_AFTER
 
 
@@ -187,9 +165,7 @@ def by_writer(items: Sequence[StoredObject]) -> dict[tuple[str, str], list[Store
 
 
 def open_staging(settings: Settings) -> BucketStaging | None:
-    """Return the staging area in the deployment's bucket, or None if rows are staged below the
-    home.
-    """
+    """Return the staging area in the deployment's bucket; None if rows are staged in the home."""
     if settings.deployment != "aws":
         return None
     from lakehouse.storage.s3 import open_bucket
@@ -206,7 +182,3 @@ def _writer(settings: Settings) -> str:
         if not create_bytes(file, text.encode()) and not file.exists():
             replace_text(file, text)
     return file.read_text(encoding="utf-8")
-
-
-def _file_name(number: int, *, by_executor: bool) -> str:
-    return f"{number:06}{'-executor' if by_executor else ''}.parquet"

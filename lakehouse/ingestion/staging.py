@@ -1,11 +1,11 @@
 """Convert a delivered file to staged Parquet, so that Spark reads exactly what was checked."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from threading import Lock
+from threading import Event, Lock
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.errors import FileRejected
@@ -53,9 +53,7 @@ class StagedFile:
 
 @dataclass(frozen=True)
 class Converted:
-    """The result of reading a file: its row count and the numbers of the rows that were left
-    out.
-    """
+    """The result of reading a file: its row count and the numbers of left-out rows."""
 
     sha256: str
     rows: int
@@ -65,11 +63,7 @@ class Converted:
 
 @dataclass(frozen=True)
 class FileConverter:
-    """Reads delivered files of a feed as a stream, checks them and writes Parquet, in any
-    process.
-
-    `suppressed` finds the rows of erased data subjects, which are left out.
-    """
+    """Reads delivered files as streams, checks them and writes Parquet, in any process."""
 
     store: ObjectStore
     feed: Feed
@@ -80,8 +74,8 @@ class FileConverter:
         self,
         stored: StoredObject,
         target: Path,
-        progress: Callable[[int], None],
         known: KnownContent = _UNKNOWN,
+        stop: Event | None = None,
     ) -> Converted:
         """Write the rows of a file, without rows that an erasure request removed.
 
@@ -94,17 +88,17 @@ class FileConverter:
         """
         plan = _RowPlan(known, self.suppressed)
         try:
-            return self._read(stored, target, progress, plan, use_threads=True)
+            return self._read(stored, target, plan, stop, use_threads=True)
         except FileRejected:
             with _reading_again:
-                return self._read(stored, target, ignore_progress, plan, use_threads=False)
+                return self._read(stored, target, plan, stop, use_threads=False)
 
     def _read(
         self,
         stored: StoredObject,
         target: Path,
-        progress: Callable[[int], None],
         plan: "_RowPlan",
+        stop: Event | None,
         *,
         use_threads: bool,
     ) -> Converted:
@@ -112,7 +106,7 @@ class FileConverter:
         its_format = file_format(self.feed, source_file)
         assert its_format, "its name was checked before"
         with self.store.open(stored.key) as raw:
-            delivered = HashedBytes(raw, progress)
+            delivered = HashedBytes(raw, stop)
             reader = open_reader(self.feed, its_format, delivered, use_threads=use_threads)
             modified_at = plan.known.modified_at(stored.modified_at)
             origin = Origin(
@@ -127,39 +121,32 @@ class FileConverter:
 class Staging:
     """Stages the files of one ingest.
 
-    `folder` contains a file while it is written; `rows` is what Spark reads. `suppressed` finds the
-    rows of erased data subjects. These rows and the rows removed according to the ledger are
-    not staged, and the file is rewritten without them.
+    `rows` is what Spark reads. `suppressed` finds the rows of erased data subjects. These rows
+    and the rows removed according to the ledger are not staged, and the file is rewritten
+    without them.
     """
 
     rewriting: Rewriting
-    folder: Path
     rows: StagedRows
     ingested_at: datetime
     suppressed: RowFinder
 
     def stage(
-        self, stored: StoredObject, number: int, progress: Callable[[int], None]
+        self, stored: StoredObject, number: int, stop: Event | None = None
     ) -> StagedFile | None:
-        """Read a file once: hash it, check it and write its rows as Parquet.
-
-        A file that was rewritten, or must be, is read again.
-
-        :return: None if a file that is read twice changed in between; no Parquet file remains.
-        :raises FileRejected: the file does not match the feed declaration; no Parquet file
-            remains.
-        :raises FileNotFoundError: the file was removed.
+        """Read a file once: hash it, check it and write its rows as Parquet. A file that was
+        rewritten, or must be, is read again; None if it changed in between.
         """
-        target = self.folder / f"{number:06}.parquet"
+        target = self.rewriting.folder / f"{number:06}.parquet"
         convert = self.converter.convert
         try:
-            converted = convert(stored, target, progress)
+            converted = convert(stored, target, stop=stop)
             known = self.rewriting.ledger.find(stored.key, converted.sha256)
             if known.is_erased:
                 raise _erased_file()
             if known.missing or known.erased:
                 sha256 = converted.sha256
-                converted = convert(stored, target, ignore_progress, known)
+                converted = convert(stored, target, known, stop)
                 if converted.sha256 != sha256:
                     return None
             return self._file(stored, number, target, converted, known)
@@ -168,7 +155,6 @@ class Staging:
 
     @property
     def converter(self) -> FileConverter:
-        """The converter of this ingest."""
         return FileConverter(
             self.rewriting.store, self.rewriting.feed, self.ingested_at, self.suppressed
         )
@@ -176,8 +162,8 @@ class Staging:
     def staged_by_executor(
         self, stored: StoredObject, number: int, converted: Converted
     ) -> StagedFile | None:
-        """Return a file that an executor staged. If its content is in the ledger, remove its
-        rows and return None.
+        """Return a file that an executor staged, or None and remove it if the ledger has its
+        content.
         """
         name = self.rows.name(converted.sha256, number, by_executor=True)
         if self.rewriting.ledger.find(stored.key, converted.sha256) != KnownContent(
@@ -235,7 +221,6 @@ class _RowPlan:
 
     @cached_property
     def numbers(self) -> RowNumbers:
-        """The delivered row numbers."""
         return RowNumbers.without(self.known.missing)
 
     @cached_property
@@ -253,10 +238,6 @@ class _RowPlan:
         return sorted(places)
 
 
-def ignore_progress(_: int) -> None:
-    """Reading a file again is not progress."""
-
-
 def _erased_file() -> FileRejected:
     return FileRejected(
         "a file that was erased",
@@ -269,9 +250,7 @@ def _erased_file() -> FileRejected:
 def _write(
     target: Path, origin: "Origin", batches: "Iterator[pa.RecordBatch]", plan: _RowPlan
 ) -> tuple[int, list[int]]:
-    """Write the rows of a file; return its row count and the numbers of the rows that were left
-    out.
-    """
+    """Write the rows of a file; return their number and the numbers of left-out rows."""
     from pyarrow import parquet
 
     rows = 0
@@ -306,7 +285,6 @@ def _without(batch: "pa.RecordBatch", places: list[int]) -> "pa.RecordBatch":
 
 
 def _pieces(batches: "Iterator[pa.RecordBatch]", columns: int) -> "Iterator[pa.RecordBatch]":
-    """Split batches to a maximum number of values."""
     most_rows = max(1, _WRITTEN_VALUES // columns)
     for batch in batches:
         for start in range(0, batch.num_rows, most_rows):
@@ -325,7 +303,6 @@ class Origin:
 
     @property
     def schema(self) -> "pa.Schema":
-        """The feed's columns, added columns and source columns."""
         import pyarrow as pa
 
         timestamp_type = pa.timestamp("us", tz="UTC")
@@ -339,7 +316,6 @@ class Origin:
         return pa.schema([*delivered, *stamps])
 
     def stamped(self, batch: "pa.RecordBatch", numbers: "pa.Int64Array") -> "pa.RecordBatch":
-        """Return the rows with all columns of the schema, in order."""
         import pyarrow as pa
 
         rows = batch.num_rows

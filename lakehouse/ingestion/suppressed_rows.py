@@ -24,9 +24,7 @@ _ZERO_OFFSETS = ("Z", "UTC", "GMT")
 
 @dataclass(frozen=True)
 class SuppressedRows:
-    """Finds the rows of erased data subjects in the files of a feed with a subject; none in the
-    files of another feed, or with an empty suppression list.
-    """
+    """Finds the rows of erased data subjects in the files of a feed with a subject."""
 
     feed: Feed
     ids: ErasedIds | None = None
@@ -35,7 +33,6 @@ class SuppressedRows:
 
     @classmethod
     def of(cls, feed: Feed, suppression: SuppressionList) -> "SuppressedRows":
-        """Read the list for one ingest."""
         ids = suppression.read()
         if feed.subject is None or not ids.erased_at:
             return cls(feed)
@@ -43,7 +40,6 @@ class SuppressedRows:
 
     @property
     def columns(self) -> frozenset[str]:
-        """The subject of the feed."""
         return frozenset({self.feed.subject} if self.feed.subject and self.ids else ())
 
     def of_batch(self, batch: "pa.RecordBatch") -> Sequence[int]:
@@ -68,7 +64,6 @@ class SuppressedRows:
         return places
 
     def _created(self, batch: "pa.RecordBatch") -> list[str | None] | None:
-        """Return when each row was created, as delivered; None without such a column."""
         column = self.feed.moment
         if column is None or column not in batch.schema.names:
             return None
@@ -77,11 +72,8 @@ class SuppressedRows:
 
 
 def read_moment(text: str | None, zone: tzinfo) -> datetime | None:
-    """Return when a delivered text says that a row was made; None for what is no moment.
-
-    It reads what `lakehouse.tables.casts.cast_sql` does; a day alone is its beginning.
-
-    :param zone: where moments without an offset were written.
+    """Parse the timestamp of a row as `lakehouse.tables.casts.cast_sql` does; None for other
+    text.
     """
     match = _MOMENT.fullmatch((text or "").strip())
     if not match:

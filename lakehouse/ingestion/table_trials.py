@@ -50,16 +50,13 @@ class Taken:
 
 @dataclass(frozen=True)
 class Tried:
-    """The result of a trial: each computed table in order, the requested one last, and the
-    inputs.
-    """
+    """The computed tables in order, the requested one last, and the inputs."""
 
     trials: tuple[Trial, ...]
     taken: tuple[Taken, ...]
 
     @property
     def table(self) -> Trial:
-        """The result of the requested table."""
         return self.trials[-1]
 
 
@@ -80,10 +77,7 @@ class TableTrials:
 
     def of_tables(self, name: str) -> "TableTrial":
         """Return the trial that computes a table, as if it were empty, from the first rows of
-        each input.
-
-        :raises UsageError: if the table is filled by a feed.
-        :raises TableNotFound: if an input does not exist.
+        its inputs.
         """
         if feed := self.functions[name].feed:
             raise UsageError(
@@ -97,12 +91,8 @@ class TableTrials:
         return trial
 
     def check_function(self, name: str) -> None:
-        """Call a table's function with empty inputs and compare the returned columns with the
+        """Call a table's function with empty inputs and compare its columns with the
         declaration; no Spark job runs.
-
-        :raises FrameMismatch: if columns are missing, unknown or have another type.
-        :raises ComputeFailed: if the function fails.
-        :raises TableNotFound: if it reads a table that is neither declared nor exists.
         """
         function = self.functions[name]
         delivered = without_rows(function.feed) if function.feed else None
@@ -112,11 +102,8 @@ class TableTrials:
             _ = prepare(function.table, trial.compute_without_rows()).frame.schema
 
     def of_file(self, name: str, path: Path) -> "TableTrial":
-        """Read a delivered file and return the trial that computes a table and all tables
-        between its feed and the table. Other inputs are read from the lakehouse.
-
-        :raises UsageError: if not exactly one feed leads to the table.
-        :raises FileRejected: if the file does not match the feed declaration.
+        """Read a delivered file and return the trial of all tables between its feed and a
+        table.
         """
         filled = fed_by(self.functions, name)
         if len(filled) != 1:
@@ -160,12 +147,10 @@ class TableTrial:
     taken: dict[str, Taken] = field(default_factory=dict)
 
     def run(self) -> Tried:
-        """Compute the tables and evaluate their rules."""
         self._try(self.target)
         return Tried(tuple(self.trials.values()), tuple(self.taken.values()))
 
     def compute_without_rows(self) -> "DataFrame":
-        """Return the target's result for empty inputs."""
         function = self.of.functions[self.target]
         compute = checked(function.table, function.compute)
         if function.feed:
@@ -234,10 +219,6 @@ class TableTrial:
         return frame.limit(self.of.limit)
 
     def check_is_there(self, target: str, name: str) -> None:
-        """Check that an input table exists.
-
-        :raises TableNotFound: if it does not.
-        """
         if not self.of.engine.catalog.has(name):
             raise TableNotFound(
                 f"{target} reads {name}, which is not there yet.",

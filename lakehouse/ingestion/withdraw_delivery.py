@@ -12,21 +12,16 @@ from lakehouse.iceberg.commit.snapshot_properties import session_with
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.read.pinned_frames import read_main
 from lakehouse.iceberg.read.withdrawn_deliveries import RejectedDelivery
-from lakehouse.ingestion.archive import move_once, sha256_of
-from lakehouse.ingestion.archive_names import (
-    HASH_DIGITS,
-    hashed_name,
-    rejected_key,
-)
-from lakehouse.ingestion.collect import format_reason
+from lakehouse.ingestion.archive import move_to_rejected, sha256_of
+from lakehouse.ingestion.archive_names import HASH_DIGITS, hashed_name
 from lakehouse.ingestion.delivery import RejectedFile
 from lakehouse.ingestion.ingest import lock_feed
-from lakehouse.ingestion.rejected_in_inbox import note_rejected
 from lakehouse.ingestion.rewritten_files import KnownContent, RewrittenFiles
 from lakehouse.settings import Settings
 from lakehouse.storage.object_store import ObjectStore, StoredObject
-from lakehouse.storage.rejected_files import BY_A_PERSON, reason_key
+from lakehouse.storage.rejected_files import BY_A_PERSON
 from lakehouse.storage.stores import open_store
+from lakehouse.tables.escaping import shown
 from lakehouse.tables.feed import Feed
 from lakehouse.tables.quoting import in_utc, literal, without_zone
 
@@ -38,9 +33,7 @@ _HASH = re.compile(
 
 @dataclass(frozen=True)
 class DeliveredContent:
-    """One content delivered under a name: its row count in bronze, arrival time and archived
-    files.
-    """
+    """A content delivered under a name: its rows in bronze, arrival time and archived files."""
 
     sha256: str
     rows: int
@@ -51,7 +44,6 @@ class DeliveredContent:
 
     @property
     def short_sha256(self) -> str:
-        """The shortened hash, as in the names of archived files."""
         return self.sha256[:HASH_DIGITS]
 
 
@@ -71,13 +63,10 @@ class SeveralDeliveries(UsageError):
 
 @dataclass(frozen=True)
 class Withdrawn:
-    """How many rows of a delivery each table had, bronze first; the rejected file's key, or
-    None if it was not archived; and whether the feed leaves the file in the inbox.
-    """
+    """A delivery's rows by table, bronze first, and the rejected file's key if it was archived."""
 
     rows: Mapping[str, int]
     key: str | None
-    stays_in_inbox: bool = False
 
 
 def reject(
@@ -92,38 +81,32 @@ def reject(
     sha256: str = "",
 ) -> Withdrawn:
     """Delete a delivery's rows from bronze and quarantines, then move its archived file to the
-    rejected files. A file that its feed leaves in the inbox stays and is recorded as rejected.
-
-    Downstream tables follow with their next run; see
-    `lakehouse.iceberg.read.withdrawn_deliveries`. The operation is idempotent: after a kill it
-    can be repeated while the file is in the archive.
-
-    :param quarantines: tables that may contain rejected rows of the delivery.
-    :param source_file: the file's key in the feed's inbox.
-    :param sha256: a prefix of the content hash, if several contents were delivered under the
-        name.
-    :raises SeveralDeliveries: if several deliveries match.
-    :raises UsageError: if neither bronze nor the archive has such a delivery, or the name is
-        invalid.
+    rejected files. Downstream tables follow with their next run. After a kill it can be
+    repeated.
     """
     _check_name(feed, source_file)
     store = open_store(settings)
     with lock_feed(feed, settings.home):
+        _require_not_left(store, feed, source_file)
         known = deliveries(store, engine, feed, source_file)
         content = _select_delivery(feed, source_file, known, sha256)
         rejected = RejectedDelivery(source_file, content.sha256)
         summary = rejected.to_summary(by=by, why=why)
-        stays = _is_left(store, feed, source_file, content)
-        if stays:
-            # Before the rows are deleted: otherwise an ingest would land them again.
-            note_rejected(feed, store, source_file, content.sha256)
         rows = {}
         for name in (feed.table, *quarantines):
             rows[name] = _delete_rows(engine, name, rejected, summary)
-        key = None
+        reason = FileRejected(
+            BY_A_PERSON,
+            found=f"{json.dumps(why)}, said by {by}",
+            expected="a delivery that may stay",
+            next_step="Correct it and put it back into the inbox.",
+        )
+        file = RejectedFile(feed.name, source_file, content.sha256, reason, datetime.now(UTC))
+        forms, key = {content.sha256, *content.forms}, None
         for archived in content.archived:
-            key = _move_to_rejected(store, feed, source_file, archived, content, by, why)
-        return Withdrawn(rows, key, stays)
+            moved = move_to_rejected(store, feed, archived, forms, file)
+            key = moved.key if moved else None
+        return Withdrawn(rows, key)
 
 
 def deliveries(
@@ -202,7 +185,6 @@ def _select_delivery(
 def _delete_rows(
     engine: Engine, table: str, rejected: RejectedDelivery, summary: Mapping[str, str]
 ) -> int:
-    """Delete the rows of a delivery from a table and return their number."""
     if not engine.catalog.has(table):
         return 0
     with table_lock(engine, table):
@@ -214,26 +196,21 @@ def _delete_rows(
     return rows
 
 
-def _is_left(
-    store: ObjectStore, feed: Feed, source_file: str, content: DeliveredContent
-) -> bool:
-    """Return whether a delivery is the file that its feed left in the inbox."""
+def _require_not_left(store: ObjectStore, feed: Feed, source_file: str) -> None:
+    """Check that the file is not in the inbox, where a later ingest could land it again."""
     key = f"{feed.inbox}{source_file}"
-    if feed.after != "leave":
-        return False
-    try:
-        sha256 = sha256_of(store, key)
-    except FileNotFoundError:
-        return False
-    return RewrittenFiles(store, feed).find(key, sha256).sha256 == content.sha256
+    if feed.after == "leave" and store.exists(key):
+        raise UsageError(
+            f"Feed {feed.name} leaves {shown(store.uri(key))} in the inbox, so an ingest could"
+            " land its rows again; expected it to be removed first.",
+            next_step="Move the file out of the inbox, and run this again.",
+        )
 
 
 def _archived(
     store: ObjectStore, feed: Feed, source_file: str
 ) -> list[tuple[StoredObject, KnownContent]]:
-    """Return the archived files of a name, each with its delivery; the file name contains a
-    part of its hash.
-    """
+    """Return the archived files of a name, each with its delivery."""
     ledger = RewrittenFiles(store, feed)
     archived = []
     for item in store.objects(feed.archive):
@@ -242,29 +219,3 @@ def _archived(
         if digits and hashed_name(feed, source_file, digits[1], len(digits[1])) == name:
             archived.append((item, ledger.find(item.key, sha256_of(store, item.key))))
     return archived
-
-
-def _move_to_rejected(
-    store: ObjectStore,
-    feed: Feed,
-    source_file: str,
-    archived: StoredObject,
-    content: DeliveredContent,
-    by: str,
-    why: str,
-) -> str | None:
-    reason = FileRejected(
-        BY_A_PERSON, found=f"{json.dumps(why)}, said by {by}", expected="a delivery that may stay",
-        next_step="Correct it and put it back into the inbox.",
-    )  # fmt: skip
-
-    def key(digits: int) -> str:
-        return rejected_key(feed, source_file, content.sha256, digits)
-
-    def explain(target: str) -> None:
-        rejected = RejectedFile(
-            feed.name, source_file, content.sha256, reason, datetime.now(UTC), target
-        )
-        store.write_text(reason_key(target), format_reason(rejected))
-
-    return move_once(store, archived, {content.sha256, *content.forms}, key, before=explain)

@@ -10,12 +10,9 @@ _LOG = logging.getLogger(__name__)
 
 
 def append_line(path: Path, line: bytes, *, unless: bytes = b"") -> None:
-    """Append a line; its newline is added. The caller holds a lock.
-
-    An incomplete last line, from a killed process or a full disk, is removed first.
-
-    :param unless: do nothing if the last MiB of the file contains these bytes.
-    :raises OSError: the line cannot be written; the file is unchanged.
+    """Append a line with its newline, atomically; the caller holds a lock. An incomplete last
+    line of a killed process is removed first. Nothing is added if the last MiB contains
+    `unless`.
     """
     with path.open("ab+", buffering=0) as file:
         size = end = file.seek(0, os.SEEK_END)

@@ -13,7 +13,6 @@ def keep_private() -> None:
 
 
 def replace_text(path: Path, text: str, *, mode: int = 0o600) -> None:
-    """Write a file atomically; a file with equal content is not touched."""
     replace_bytes(path, text.encode(), mode=mode)
 
 
@@ -38,7 +37,6 @@ def create_bytes(path: Path, content: bytes, *, mode: int = 0o600) -> bool:
 
 @contextmanager
 def _written(path: Path, content: bytes, mode: int) -> Iterator[Path]:
-    """Write a temporary file in the same folder, and remove it unless it was moved."""
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
     part = Path(name)
     try:

@@ -14,10 +14,7 @@ BRIEF_SECONDS = 60.0
 
 @contextmanager
 def file_lock(file: Path, wait_seconds: float, busy: LakehouseError) -> Iterator[None]:
-    """Hold the lock of a file, creating its folder.
-
-    :param busy: raised if another process holds the lock for longer than `wait_seconds`.
-    """
+    """Hold the lock of a file, or raise `busy` if another process holds it for too long."""
     file.parent.mkdir(parents=True, exist_ok=True)
     # Another thread may release it.
     lock = FileLock(file, thread_local=False)
@@ -32,10 +29,7 @@ def file_lock(file: Path, wait_seconds: float, busy: LakehouseError) -> Iterator
 
 
 def is_file_locked(file: Path) -> bool:
-    """Return whether the lock of a file is held.
-
-    The check acquires the lock briefly, so a non-blocking acquire elsewhere can fail.
-    """
+    """Return whether the lock of a file is held, by acquiring it briefly."""
     if not file.is_file():
         return False
     lock = FileLock(file)
@@ -48,10 +42,7 @@ def is_file_locked(file: Path) -> bool:
 
 
 def brief_lock(file: Path) -> AbstractContextManager[None]:
-    """Hold the lock for changes of small files.
-
-    :raises LakehouseError: if another process holds it for too long.
-    """
+    """Hold the lock for changes of small files."""
     return file_lock(file, BRIEF_SECONDS, busy_file(file))
 
 

@@ -13,15 +13,14 @@ if TYPE_CHECKING:
 
 
 def read_json(file: Path, kind: Any) -> Any:
-    """Read a file as a value of a type.
-
-    :raises LakehouseError: states the file, the field and what was expected.
+    """Read a file as a value of a type; an error states the file, the field and what was
+    expected.
     """
     from pydantic import ValidationError
 
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
-        return _adapter(kind).validate_python(content)
+        return type_adapter(kind).validate_python(content)
     except ValidationError as error:
         # The invalid value is not shown: it may be an address with a secret.
         problem = error.errors(include_input=False, include_url=False)[0]
@@ -33,7 +32,7 @@ def read_json(file: Path, kind: Any) -> Any:
 
 def write_json(file: Path, value: Any, kind: Any, *, indent: int | None = None) -> None:
     """Write a value of a type as a JSON file, atomically."""
-    content = _adapter(kind).dump_python(value, mode="json")
+    content = type_adapter(kind).dump_python(value, mode="json")
     text = json.dumps(content, ensure_ascii=False, indent=indent)
     replace_text(file, f"{text}\n")
 
@@ -46,7 +45,8 @@ def _damaged(file: Path, found: str) -> LakehouseError:
 
 
 @cache
-def _adapter(kind: Any) -> "TypeAdapter[Any]":
+def type_adapter(kind: Any) -> "TypeAdapter[Any]":
+    """Return the reader and writer of a type as JSON."""
     # Importing Pydantic takes a tenth of a second, which most commands do not need.
     from pydantic import TypeAdapter
 

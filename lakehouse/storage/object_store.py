@@ -11,13 +11,14 @@ Keys are relative to the home or the bucket, with `/` as separator.
 import os
 import shutil
 import stat
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from errno import ELOOP, EXDEV
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO, Protocol
+from typing import BinaryIO
 
 from lakehouse.errors import UsageError
 from lakehouse.storage.open_files import is_open_for_writing
@@ -63,55 +64,64 @@ class PassedOver:
     """A description, such as 'a link'."""
 
 
-class ObjectStore(Protocol):
-    """The operations that ingestion needs from a folder or a bucket."""
+class ObjectStore(ABC):
+    """The operations that ingestion and erasure need from a folder or a bucket."""
 
     @property
+    @abstractmethod
     def settle_seconds(self) -> float:
         """How long an object must be unchanged to be complete; 0 if objects appear atomically."""
 
     @property
+    @abstractmethod
     def poll_seconds(self) -> float:
         """The time between two polls; a poll costs time or money."""
 
     @property
+    @abstractmethod
     def refusals(self) -> tuple[type[Exception], ...]:
         """Exceptions that concern one object; other objects may still be accessible."""
 
+    @abstractmethod
     def objects(self, prefix: str) -> list[StoredObject]:
         """List the finished objects below a prefix that ends in `/`, by (modified time, key)."""
 
+    @abstractmethod
     def unfinished(self, prefix: str) -> list[StoredObject]:
         """List hidden, incomplete and marker objects below a prefix, by (modified time, key)."""
 
-    def passed_over(self, prefix: str) -> list[PassedOver]:
-        """List entries below a prefix that are not objects, by key: links and pipes in a
-        folder.
-        """
+    def passed_over(self, prefix: str) -> list[PassedOver]:  # noqa: ARG002
+        """List links, pipes and other entries below a prefix that are not objects, by key."""
+        return []
 
+    @abstractmethod
     def is_being_written(self, key: str) -> bool | None:
-        """Return whether the object is being written; None if unknown, False if objects appear
-        atomically.
-        """
+        """Return whether a process has the object open for writing; None if unknown."""
 
+    @abstractmethod
     def occupied(self, prefix: str) -> set[str]:
         """Return the non-empty folders directly below a prefix, in one query."""
 
-    def missing(self, prefix: str) -> str | None:
+    def missing(self, prefix: str) -> str | None:  # noqa: ARG002
         """Return the location of a prefix if it does not exist, else None."""
+        return None
 
+    @abstractmethod
     def stat(self, key: str) -> StoredObject | None:
         """Return the object's current state, or None if it does not exist."""
 
     def exists(self, key: str) -> bool:
         """Return whether the object exists."""
+        return self.stat(key) is not None
 
+    @abstractmethod
     def open(self, key: str) -> BinaryIO:
         """Open an object for reading from the start.
 
         :raises FileNotFoundError: it does not exist.
         """
 
+    @abstractmethod
     def move(self, seen: StoredObject, key: str) -> bool:
         """Move an object to another key. Return False if it changed; then it stays.
 
@@ -121,12 +131,15 @@ class ObjectStore(Protocol):
         :raises FileExistsError: the key exists.
         """
 
+    @abstractmethod
     def remove(self, seen: StoredObject) -> bool:
         """Remove an object. Return False, without changes, if it changed."""
 
+    @abstractmethod
     def put(self, source: Path, key: str) -> None:
         """Copy a local file to a key atomically, replacing an existing object."""
 
+    @abstractmethod
     def exchange(self, seen: StoredObject, source: Path) -> StoredObject | None:
         """Replace the content of an object with a local file atomically and return its new
         state. Return None, without changes, if it changed.
@@ -135,44 +148,53 @@ class ObjectStore(Protocol):
         the modification time.
         """
 
-    def old_versions(self, prefix: str) -> list[StoredObject]:
+    def old_versions(self, prefix: str) -> list[StoredObject]:  # noqa: ARG002
         """List old versions of objects below a prefix, by key, in a versioned bucket, including
         those of deleted objects.
         """
+        return []
 
     def open_old(self, old: StoredObject) -> BinaryIO:
         """Open an old version for reading.
 
         :raises FileNotFoundError: it does not exist.
         """
+        raise FileNotFoundError(self.uri(old.key))
 
     def remove_old(self, old: StoredObject) -> None:
         """Remove an old version permanently."""
+        raise FileNotFoundError(self.uri(old.key))
 
+    @abstractmethod
     def remains(self, prefix: str) -> list[StoredObject]:
         """List everything stored below a prefix: objects including hidden ones, and in a bucket
         old versions and incomplete uploads.
         """
 
-    def discard_uploads(self, prefix: str) -> list[str]:
+    def discard_uploads(self, prefix: str) -> list[str]:  # noqa: ARG002
         """Abort incomplete uploads below a prefix and return their keys; a bucket retains the
         uploaded parts of killed processes.
         """
+        return []
 
+    @abstractmethod
     def write_text(self, key: str, text: str, content_type: str = PLAIN_TEXT) -> None:
         """Write UTF-8 text, replacing an existing object.
 
         :param content_type: the content type of an S3 object.
         """
 
+    @abstractmethod
     def remove_folder(self, prefix: str) -> None:
         """Remove everything below a prefix that ends in `/`, including hidden and incomplete
         files and, in a bucket, old versions.
         """
 
+    @abstractmethod
     def uri(self, key: str) -> str:
         """Return the object's address for messages."""
 
+    @abstractmethod
     def spark_uri(self, key: str) -> str:
         """Return the address for Spark's Hadoop file systems."""
 
@@ -193,19 +215,16 @@ def _is_unfinished(name: str) -> bool:
     return name.startswith((".", "~")) or name in _MARKERS or name.lower().endswith(_UNFINISHED)
 
 
-def _stop(error: OSError) -> None:
-    """Stop a walk at an unreadable folder; a missing folder is empty."""
-    if not isinstance(error, FileNotFoundError):
-        raise error
-
-
 def _stop_at(folder: Path) -> Callable[[OSError], None]:
-    """Stop a walk if its first folder is unreadable; skip unreadable folders below it."""
+    """Stop a walk if its first folder is unreadable; skip unreadable folders below it. A missing
+    folder is empty.
+    """
 
     def stop(error: OSError) -> None:
         is_below = error.filename is not None and Path(error.filename) != folder
-        if not (isinstance(error, PermissionError) and is_below):
-            _stop(error)
+        is_skipped = isinstance(error, PermissionError) and is_below
+        if not isinstance(error, FileNotFoundError) and not is_skipped:
+            raise error
 
     return stop
 
@@ -247,7 +266,7 @@ def _is_occupied(entry: os.DirEntry[str]) -> bool:
 
 
 @dataclass(frozen=True)
-class LocalObjectStore:
+class LocalObjectStore(ObjectStore):
     """A local folder as an object store; sub-folders are parts of keys, and links are not
     followed.
     """
@@ -258,22 +277,16 @@ class LocalObjectStore:
 
     @property
     def refusals(self) -> tuple[type[Exception], ...]:
-        """Errors of the operating system."""
         return (OSError,)
 
     def objects(self, prefix: str) -> list[StoredObject]:
-        """List the readable, finished files below a folder, by (modified time, key).
-
-        Empty if the folder does not exist. Unreadable entries are skipped, so that they do not
-        block others.
-        """
         return self._listed(prefix, is_finished)
 
     def unfinished(self, prefix: str) -> list[StoredObject]:
-        """List the readable hidden, incomplete and marker files below a folder."""
         return self._listed(prefix, lambda key: not is_finished(key))
 
     def _listed(self, prefix: str, is_meant: Callable[[str], bool]) -> list[StoredObject]:
+        # Unreadable entries are skipped, so that they do not block others.
         folder = self._path(prefix)
         items = []
         for parent, _, names in os.walk(folder, onerror=_stop_at(folder)):
@@ -285,7 +298,6 @@ class LocalObjectStore:
         return sorted(items, key=lambda item: (item.modified_at, item.key))
 
     def passed_over(self, prefix: str) -> list[PassedOver]:
-        """List links, pipes, sockets, devices and unreadable entries below a folder, by key."""
         folder = self._path(prefix)
         entries = []
         for parent, folders, files in os.walk(folder, onerror=_stop_at(folder)):
@@ -296,15 +308,10 @@ class LocalObjectStore:
         return sorted(entries, key=lambda entry: entry.key)
 
     def is_being_written(self, key: str) -> bool | None:
-        """Return whether a process has the file open for writing, for example during a network
-        stall.
-        """
         return is_open_for_writing(self._path(key))
 
     def occupied(self, prefix: str) -> set[str]:
-        """Return the names of non-empty folders directly below a folder, and of other entries
-        such as links and unreadable ones.
-        """
+        # Other entries are included too, such as links and unreadable folders.
         folder = self._path(prefix)
         try:
             with os.scandir(folder) as entries:
@@ -313,11 +320,9 @@ class LocalObjectStore:
             return set()
 
     def missing(self, prefix: str) -> str | None:
-        """Return the path of the folder if it does not exist."""
         return None if self._path(prefix).is_dir() else str(self._path(prefix))
 
     def stat(self, key: str) -> StoredObject | None:
-        """Return the file's current state; None for a folder, a link or a missing file."""
         path = self._path(key)
         if path.is_symlink() or not path.is_file():
             return None
@@ -330,10 +335,6 @@ class LocalObjectStore:
         version = f"{status.st_ino}-{status.st_mtime_ns}-{status.st_ctime_ns}-{status.st_size}"
         modified_at = _EPOCH + timedelta(microseconds=status.st_mtime_ns // 1000)
         return StoredObject(key, modified_at, status.st_size, version)
-
-    def exists(self, key: str) -> bool:
-        """Return whether the file exists."""
-        return self.stat(key) is not None
 
     def open(self, key: str) -> BinaryIO:
         """Open a file for reading, unbuffered since it is read in large blocks.
@@ -355,7 +356,6 @@ class LocalObjectStore:
         return os.fdopen(descriptor, "rb", buffering=0)
 
     def move(self, seen: StoredObject, key: str) -> bool:
-        """Rename an unchanged file; copy it if the target is on another disk."""
         source, target = self._path(seen.key), self._path(key)
         if target.exists():
             raise FileExistsError(f"{target} exists already")
@@ -387,7 +387,6 @@ class LocalObjectStore:
         return False
 
     def remove(self, seen: StoredObject) -> bool:
-        """Remove an unchanged file."""
         if self.stat(seen.key) != seen:
             return False
         try:
@@ -397,13 +396,9 @@ class LocalObjectStore:
         return True
 
     def put(self, source: Path, key: str) -> None:
-        """Copy to a temporary name, then rename."""
         self._replace(key, lambda unfinished: shutil.copyfile(source, unfinished))
 
     def exchange(self, seen: StoredObject, source: Path) -> StoredObject | None:
-        """Copy to a temporary name, set the modification time of the unchanged file, and
-        replace it.
-        """
         if self.stat(seen.key) != seen:
             return None
         target = self._path(seen.key)
@@ -417,28 +412,10 @@ class LocalObjectStore:
         unfinished.replace(target)
         return self.stat(seen.key)
 
-    def old_versions(self, prefix: str) -> list[StoredObject]:  # noqa: ARG002
-        """Return nothing: folders have no versions."""
-        return []
-
-    def open_old(self, old: StoredObject) -> BinaryIO:
-        """Raise: folders have no versions."""
-        raise FileNotFoundError(self.uri(old.key))
-
-    def remove_old(self, old: StoredObject) -> None:
-        """Raise: folders have no versions."""
-        raise FileNotFoundError(self.uri(old.key))
-
     def remains(self, prefix: str) -> list[StoredObject]:
-        """List all readable files below a folder."""
         return self._listed(prefix, lambda _: True)
 
-    def discard_uploads(self, prefix: str) -> list[str]:  # noqa: ARG002
-        """Do nothing: an incomplete upload is a normal file here."""
-        return []
-
     def write_text(self, key: str, text: str, content_type: str = PLAIN_TEXT) -> None:  # noqa: ARG002
-        """Write to a temporary name, then rename."""
         self._replace(key, lambda unfinished: unfinished.write_text(text, encoding="utf-8"))
 
     def _replace(self, key: str, write: Callable[[Path], object]) -> None:
@@ -458,13 +435,11 @@ class LocalObjectStore:
         return unfinished
 
     def remove_folder(self, prefix: str) -> None:
-        """Remove a folder recursively."""
         folder = self._path(prefix)
         if folder.is_dir():
             shutil.rmtree(folder)
 
     def uri(self, key: str) -> str:
-        """Return the path of the file."""
         return str(self._path(key))
 
     def spark_uri(self, key: str) -> str:

@@ -51,7 +51,6 @@ def is_open_for_writing(path: Path) -> bool | None:
 
 
 def _file_system(path: Path) -> str:
-    """Return the type of the file system of a path."""
     # Only needed after a denied lease, which is rare; the import takes longer than the check.
     import psutil
 

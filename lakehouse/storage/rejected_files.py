@@ -27,17 +27,14 @@ class Rejection:
 
 
 def reason_key(rejected: str) -> str:
-    """Return the key of the reason of a rejected file."""
     return f"{rejected}{REASON_ENDING}"
 
 
 def rejected_keys(
     store: ObjectStore, prefix: str, since: datetime | None = None
 ) -> dict[str, datetime]:
-    """Return the keys of rejected files that have a reason, with the time at which the reason
-    was written. If the same content is rejected again, its reason is rewritten.
-
-    :param since: leave out those with an older reason.
+    """Return the keys of rejected files, with the time at which their reason was last written;
+    none with an older reason than `since`.
     """
     modified = {item.key: item.modified_at for item in store.objects(prefix)}
     keys = {}
@@ -49,9 +46,7 @@ def rejected_keys(
 
 
 def rejected_since(store: ObjectStore, prefix: str, since: datetime) -> list[Rejection]:
-    """Return files rejected since a timestamp by any process, without those that a user
-    rejected.
-    """
+    """Return files rejected since a timestamp by any process, except by users."""
     keys = rejected_keys(store, prefix, since=since - CLOCKS_DIFFER_BY)
     return [
         rejection
@@ -61,7 +56,6 @@ def rejected_since(store: ObjectStore, prefix: str, since: datetime) -> list[Rej
 
 
 def read_rejections(store: ObjectStore, keys: Iterable[str]) -> Iterator[Rejection]:
-    """Yield the rejections of some keys."""
     for key in keys:
         with store.open(reason_key(key)) as file:
             reason = json.loads(file.read())

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
 from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.settings import Settings
 from lakehouse.storage.object_store import (
     PLAIN_TEXT,
-    PassedOver,
+    ObjectStore,
     StoredObject,
     is_finished,
 )
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from mypy_boto3_s3.type_defs import CopySourceTypeDef, ObjectIdentifierTypeDef
 
 _MISSING = {"404", "NoSuchKey", "NotFound"}
-_MISSING_VERSION = {*_MISSING, "NoSuchVersion"}
 _CHANGED = {"412", "PreconditionFailed", *_MISSING}
 _NO_BUCKET = "NoSuchBucket"
 _ONE_REQUEST_BYTES = 5 << 30
@@ -32,7 +31,7 @@ _BLOCK_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
-class S3ObjectStore:
+class S3ObjectStore(ObjectStore):
     """The objects of a bucket. They appear atomically, so there is nothing to wait for.
 
     Timestamps are in whole seconds, the precision of S3's HEAD request.
@@ -60,51 +59,40 @@ class S3ObjectStore:
         return _open_again, (self.bucket, meta.region_name, meta.endpoint_url)
 
     def objects(self, prefix: str) -> list[StoredObject]:
-        """List the finished objects below a prefix, by (modified time, key)."""
         return self._listed(prefix, is_finished)
 
     def unfinished(self, prefix: str) -> list[StoredObject]:
-        """List hidden, incomplete and marker objects below a prefix, without folder markers."""
         return self._listed(prefix, lambda key: not is_finished(key) and not _is_folder(key))
 
     def _listed(self, prefix: str, is_meant: Callable[[str], bool]) -> list[StoredObject]:
-        pages = self.client.get_paginator("list_objects_v2").paginate(
-            Bucket=self.bucket, Prefix=prefix
-        )
-        with self._bucket_is_there():
-            found = [item for page in pages for item in page.get("Contents", ())]
-        seen = [
+        items = [
             _seen(item["Key"], item["LastModified"], item["Size"], item["ETag"])
-            for item in found
+            for page in self._pages("list_objects_v2", prefix)
+            for item in page.get("Contents", ())
             if is_meant(item["Key"].removeprefix(prefix))
         ]
-        return sorted(seen, key=lambda item: (item.modified_at, item.key))
+        return sorted(items, key=lambda item: (item.modified_at, item.key))
 
-    def passed_over(self, prefix: str) -> list[PassedOver]:  # noqa: ARG002
-        """Return nothing: a bucket contains only objects."""
-        return []
+    def _pages(self, operation: Any, prefix: str, **options: str) -> list[dict[str, Any]]:
+        """Return the responses of a listing, each with up to a thousand entries.
+
+        :raises UsageError: the bucket does not exist.
+        """
+        paginator: Any = self.client.get_paginator(operation)
+        with self._bucket_is_there():
+            return list(paginator.paginate(Bucket=self.bucket, Prefix=prefix, **options))
 
     def is_being_written(self, key: str) -> bool:  # noqa: ARG002
-        """Return False: objects appear atomically."""
         return False
 
     def occupied(self, prefix: str) -> set[str]:
-        """Return the names directly below a prefix; one request per thousand, regardless of the
-        number of objects.
-        """
-        pages = self.client.get_paginator("list_objects_v2").paginate(
-            Bucket=self.bucket, Prefix=prefix, Delimiter="/"
-        )
-        with self._bucket_is_there():
-            found = [item for page in pages for item in page.get("CommonPrefixes", ())]
-        return {item["Prefix"].removeprefix(prefix).rstrip("/") for item in found}
-
-    def missing(self, prefix: str) -> str | None:  # noqa: ARG002
-        """Return None: a bucket has no folders."""
-        return None
+        return {
+            item["Prefix"].removeprefix(prefix).rstrip("/")
+            for page in self._pages("list_objects_v2", prefix, Delimiter="/")
+            for item in page.get("CommonPrefixes", ())
+        }
 
     def stat(self, key: str) -> StoredObject | None:
-        """Return the object's current state, or None if it does not exist."""
         from botocore.exceptions import ClientError
 
         try:
@@ -115,20 +103,20 @@ class S3ObjectStore:
             raise
         return _seen(key, head["LastModified"], head["ContentLength"], head["ETag"])
 
-    def exists(self, key: str) -> bool:
-        """Return whether the object exists."""
-        return self.stat(key) is not None
-
     def open(self, key: str) -> BinaryIO:
-        """Open an object for streaming."""
+        return self._get(key)
+
+    def _get(self, key: str, **version: str) -> BinaryIO:
         from botocore.exceptions import ClientError
 
+        client: Any = self.client
         try:
-            return cast(BinaryIO, self.client.get_object(Bucket=self.bucket, Key=key)["Body"])
+            content = client.get_object(Bucket=self.bucket, Key=key, **version)["Body"]
         except ClientError as error:
-            if _code(error) in _MISSING:
+            if _code(error) in {*_MISSING, "NoSuchVersion"}:
                 raise FileNotFoundError(self.uri(key)) from error
             raise
+        return cast(BinaryIO, content)
 
     def move(self, seen: StoredObject, key: str) -> bool:
         """Copy an unchanged object, then remove it; S3 has no rename.
@@ -173,7 +161,7 @@ class S3ObjectStore:
         return True
 
     def put(self, source: Path, key: str) -> None:
-        """Upload a file, in parts if it is large; it appears atomically."""
+        """Upload a file, in parts if it is large."""
         with self._bucket_is_there():
             self.client.upload_file(str(source), self.bucket, key)
 
@@ -206,14 +194,14 @@ class S3ObjectStore:
         """
         with source.open("rb") as expected:
             digest = hashlib.file_digest(expected, "sha256").digest()
-        found = hashlib.sha256()
+        actual = hashlib.sha256()
         try:
             with self.open(key) as content:
                 while block := content.read(_BLOCK_BYTES):
-                    found.update(block)
+                    actual.update(block)
         except FileNotFoundError:
             return False
-        return found.digest() == digest
+        return actual.digest() == digest
 
     def _overwrite(self, seen: StoredObject, source: Path) -> None:
         if source.stat().st_size > _ONE_REQUEST_BYTES:
@@ -225,75 +213,43 @@ class S3ObjectStore:
             )
 
     def old_versions(self, prefix: str) -> list[StoredObject]:
-        """List noncurrent versions below a prefix, with their ids as `version`; empty without
-        versioning.
-        """
-        pages = self.client.get_paginator("list_object_versions").paginate(
-            Bucket=self.bucket, Prefix=prefix
-        )
-        with self._bucket_is_there():
-            versions = [item for page in pages for item in page.get("Versions", ())]
-        old = [
-            _seen(item["Key"], item["LastModified"], item["Size"], item["VersionId"])
-            for item in versions
-            if not item["IsLatest"]
-        ]
-        return sorted(old, key=lambda item: (item.key, item.modified_at))
+        versions = self._versions(prefix)
+        return sorted(versions.old, key=lambda item: (item.key, item.modified_at))
 
     def open_old(self, old: StoredObject) -> BinaryIO:
-        """Open a noncurrent version."""
-        from botocore.exceptions import ClientError
-
-        try:
-            version = self.client.get_object(
-                Bucket=self.bucket, Key=old.key, VersionId=old.version
-            )
-        except ClientError as error:
-            if _code(error) in _MISSING_VERSION:
-                raise FileNotFoundError(self.uri(old.key)) from error
-            raise
-        return cast(BinaryIO, version["Body"])
+        return self._get(old.key, VersionId=old.version)
 
     def remove_old(self, old: StoredObject) -> None:
-        """Delete a noncurrent version."""
         self.client.delete_object(Bucket=self.bucket, Key=old.key, VersionId=old.version)
 
     def all_versions(self, prefix: str) -> list[StoredObject]:
         """List everything stored below a prefix, with ids as `version`: current and old
         versions, and delete markers.
         """
-        versions, markers, _ = self._list_versions(prefix)
-        return [*versions, *markers]
+        versions = self._versions(prefix)
+        return [*versions.current, *versions.old, *versions.markers]
 
     def versions_of_removed(self, prefix: str) -> list[StoredObject]:
         """List the versions and delete markers of deleted objects.
 
         Markers are last: without its marker, an older version would become the current object.
         """
-        versions, markers, there = self._list_versions(prefix)
-        return [version for version in (*versions, *markers) if version.key not in there]
+        versions = self._versions(prefix)
+        present = {item.key for item in versions.current}
+        return [item for item in (*versions.old, *versions.markers) if item.key not in present]
 
-    def _list_versions(
-        self, prefix: str
-    ) -> tuple[list[StoredObject], list[StoredObject], set[str]]:
-        """Return the versions below a prefix, the delete markers, and the keys of existing
-        objects.
-        """
-        pages = self.client.get_paginator("list_object_versions").paginate(
-            Bucket=self.bucket, Prefix=prefix
-        )
-        versions, markers, there = [], [], set()
-        with self._bucket_is_there():
-            for page in pages:
-                for item in page.get("Versions", ()):
-                    key, modified_at = item["Key"], item["LastModified"]
-                    versions.append(_seen(key, modified_at, item["Size"], item["VersionId"]))
-                    if item["IsLatest"]:
-                        there.add(key)
-                for marker in page.get("DeleteMarkers", ()):
-                    key, modified_at = marker["Key"], marker["LastModified"]
-                    markers.append(_seen(key, modified_at, 0, marker["VersionId"]))
-        return versions, markers, there
+    def _versions(self, prefix: str) -> "_Versions":
+        versions = _Versions([], [], [])
+        for page in self._pages("list_object_versions", prefix):
+            for item in page.get("Versions", ()):
+                version = _seen(
+                    item["Key"], item["LastModified"], item["Size"], item["VersionId"]
+                )
+                (versions.current if item["IsLatest"] else versions.old).append(version)
+            for item in page.get("DeleteMarkers", ()):
+                marker = _seen(item["Key"], item["LastModified"], 0, item["VersionId"])
+                versions.markers.append(marker)
+        return versions
 
     def remove_versions(self, versions: Sequence[StoredObject]) -> None:
         """Delete the result of `all_versions` permanently, a thousand per request.
@@ -301,28 +257,28 @@ class S3ObjectStore:
         :raises LakehouseError: S3 denies a deletion.
         """
         for start in range(0, len(versions), _MOST_DELETED):
-            some = versions[start : start + _MOST_DELETED]
             objects: list[ObjectIdentifierTypeDef] = [
-                {"Key": version.key, "VersionId": version.version} for version in some
+                {"Key": version.key, "VersionId": version.version}
+                for version in versions[start : start + _MOST_DELETED]
             ]
             answer = self.client.delete_objects(
                 Bucket=self.bucket, Delete={"Objects": objects, "Quiet": True}
             )
-            for refusal in answer.get("Errors", ()):
-                raise _not_deleted(self.uri(refusal["Key"]), refusal["Code"])
+            for denial in answer.get("Errors", ()):
+                raise LakehouseError(
+                    f"{self.uri(denial['Key'])} was not deleted: {denial['Code']}; expected the"
+                    " permissions s3:DeleteObject and s3:DeleteObjectVersion.",
+                    next_step="Grant them if they are missing, and run this again.",
+                )
 
     def uploads(self, prefix: str) -> list[StoredObject]:
         """List incomplete multipart uploads, with their ids as `version`; their size is
         unknown.
         """
-        pages = self.client.get_paginator("list_multipart_uploads").paginate(
-            Bucket=self.bucket, Prefix=prefix
-        )
-        with self._bucket_is_there():
-            uploads = [item for page in pages for item in page.get("Uploads", ())]
         return [
             _seen(upload["Key"], upload["Initiated"], 0, upload["UploadId"])
-            for upload in uploads
+            for page in self._pages("list_multipart_uploads", prefix)
+            for upload in page.get("Uploads", ())
         ]
 
     def abort_uploads(self, uploads: Sequence[StoredObject]) -> None:
@@ -333,35 +289,26 @@ class S3ObjectStore:
             )
 
     def discard_uploads(self, prefix: str) -> list[str]:
-        """Abort incomplete multipart uploads."""
         uploads = self.uploads(prefix)
         self.abort_uploads(uploads)
         return [upload.key for upload in uploads]
 
     def remains(self, prefix: str) -> list[StoredObject]:
-        """List all versions below a prefix, and incomplete uploads."""
         return [*self.all_versions(prefix), *self.uploads(prefix)]
 
     def write_text(self, key: str, text: str, content_type: str = PLAIN_TEXT) -> None:
-        """Write UTF-8 text."""
         self.client.put_object(
-            Bucket=self.bucket,
-            Key=key,
-            Body=text.encode(),
-            ContentType=content_type,
+            Bucket=self.bucket, Key=key, Body=text.encode(), ContentType=content_type
         )
 
     def remove_folder(self, prefix: str) -> None:
-        """Delete all objects below a prefix, with all versions."""
         self.remove_versions(self.all_versions(prefix))
         self.discard_uploads(prefix)
 
     def uri(self, key: str) -> str:
-        """Return the `s3://` address of the object."""
         return f"s3://{self.bucket}/{key}"
 
     def spark_uri(self, key: str) -> str:
-        """Return the `s3://` address of the object."""
         return self.uri(key)
 
     @contextmanager
@@ -381,6 +328,14 @@ class S3ObjectStore:
                     " another."
                 ),
             ) from error
+
+
+class _Versions(NamedTuple):
+    """The versions below a prefix."""
+
+    current: list[StoredObject]
+    old: list[StoredObject]
+    markers: list[StoredObject]
 
 
 @cache
@@ -408,19 +363,6 @@ def _open_again(bucket: str, region: str, endpoint_url: str) -> S3ObjectStore:
 def _seen(key: str, modified_at: datetime, size_bytes: int, etag: str) -> StoredObject:
     return StoredObject(
         key, modified_at.astimezone(UTC).replace(microsecond=0), size_bytes, etag
-    )
-
-
-def _not_deleted(uri: str, code: str) -> LakehouseError:
-    if code != "AccessDenied":
-        return LakehouseError(
-            f"{uri} was not deleted: {code}; expected that S3 deletes it.",
-            next_step="Run this again.",
-        )
-    return LakehouseError(
-        f"{uri} was not deleted: {code}; expected the permissions s3:DeleteObject and"
-        " s3:DeleteObjectVersion.",
-        next_step="Grant them to the user of the lakehouse, and run this again.",
     )
 
 

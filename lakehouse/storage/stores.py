@@ -5,10 +5,7 @@ from lakehouse.storage.object_store import LocalObjectStore, ObjectStore
 
 
 def open_store(settings: Settings) -> ObjectStore:
-    """Return the object store of a deployment: the home's folders, or the bucket.
-
-    :raises SettingsError: the home cannot be created.
-    """
+    """Return the object store of a deployment: the home's folders, or the bucket."""
     if settings.deployment == "aws":
         from lakehouse.storage.s3 import open_bucket
 

@@ -32,10 +32,7 @@ class Bounds:
 
 
 def bounds_of(what: str, low: Number | None, high: Number | None) -> Bounds:
-    """Return bounds with at least one closed end.
-
-    :raises DeclarationError: if both are open, or `low` exceeds `high`.
-    """
+    """Return bounds with at least one closed end; `low` must not exceed `high`."""
     if (low is None and high is None) or (
         low is not None and high is not None and not low <= _as_of_kind(high, low)
     ):
@@ -57,7 +54,6 @@ def _as_of_kind(bound: Number, value: Number) -> Number:
 
 
 def bounds_text(low: object, high: object) -> str:
-    """Describe bounds in words."""
     return " and ".join(
         f"{word} {bound}"
         for word, bound in (("at least", low), ("at most", high))
@@ -66,5 +62,4 @@ def bounds_text(low: object, high: object) -> str:
 
 
 def hours(span: timedelta) -> float:
-    """Return a duration in hours."""
     return span.total_seconds() / 3600

@@ -24,16 +24,13 @@ class CastableRule(Rule):
 
     @property
     def cast(self) -> Cast:
-        """How the delivered value is cast."""
         return self.castable_as
 
     @property
     def sql(self) -> str:
-        """A stable identity of the rule."""
         return self._cast_failed(identifier, self.cast.identity)
 
     def predicate(self, delivered: Callable[[str], str] = identifier) -> str:
-        """Return the predicate of rows whose delivered value cannot be cast."""
         return self._cast_failed(delivered, self.cast.sql)
 
     def _cast_failed(self, delivered: Callable[[str], str], cast: Callable[[str], str]) -> str:
@@ -67,5 +64,4 @@ def castable_if_fits(column: str, column_type: str) -> FittingRule:
 
 
 def castable_text(column: str, column_type: str) -> str:
-    """Describe the rule in words."""
     return f"{column} can be read as {column_type}"

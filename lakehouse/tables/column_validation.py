@@ -14,12 +14,8 @@ _NAME = re.compile(r"^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*$")
 
 
 def check_casts(table: TableDeclaration) -> None:
-    """Check that the type of a `castable` rule fits its column: the same type, a narrower one,
-    or any type for a string column.
-
-    Otherwise a value that the rule accepts could not be stored, and every run would fail.
-
-    :raises DeclarationError: states the table, the rule and both types.
+    """Check that the type of a `castable` rule fits its column; otherwise a value that the rule
+    accepts could not be stored, and every run would fail.
     """
     for rule in table.rules:
         if rule.cast is None:
@@ -37,10 +33,7 @@ def check_casts(table: TableDeclaration) -> None:
 
 
 def check_columns(table: TableDeclaration) -> None:
-    """Check the table's name, its columns, and each part of the declaration that names columns.
-
-    :raises DeclarationError: states the table, the part, the actual and the expected value.
-    """
+    """Check the name, the columns, and each part of the declaration that names columns."""
     if not _NAME.match(table.name):
         raise DeclarationError(
             f"{table.name!r} is not a table name; expected layer.table in lower case letters,"
@@ -69,7 +62,6 @@ def check_columns(table: TableDeclaration) -> None:
 
 
 def check_known(table: TableDeclaration, part: str, columns: Sequence[str]) -> None:
-    """Check that a part of the declaration names existing columns."""
     unknown = [column for column in columns if column not in table.column_names]
     if unknown:
         raise DeclarationError(
@@ -115,8 +107,8 @@ def _check_partitions(table: TableDeclaration) -> None:
 
 
 def _check_subject_is_no_partition(table: TableDeclaration) -> None:
-    """Check that the subject column is not a partition value; a bucket of it is allowed, since
-    it does not reveal the value.
+    """Check that the subject is not a partition value; a bucket of it does not reveal the
+    value.
     """
     plain = {part.column for part in table.partition_fields if part.transform != "bucket"}
     if table.subject is None or table.subject not in {*plain, table.overwritten_by}:

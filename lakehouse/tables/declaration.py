@@ -151,10 +151,7 @@ class TableDeclaration:
         return tuple(column.name for column in self.columns)
 
     def column(self, name: str) -> Column:
-        """Return a column by name.
-
-        :raises KeyError: if it does not exist.
-        """
+        """Return a column by name."""
         return {column.name: column for column in self.columns}[name]
 
     @cached_property
@@ -192,20 +189,14 @@ class TableDeclaration:
         )
 
     def cast_sql(self, column: str, raw: str) -> str:
-        """Return SQL that casts a delivered value to its column's type; NULL if it cannot be
-        cast.
-
-        :param raw: SQL of the delivered value.
-        """
+        """Return SQL that casts the SQL `raw` of a delivered value; NULL if it cannot be cast."""
         if column in self.casts:
             return self.casts[column].quick_sql(raw)
         return f"try_cast({raw} AS {self.column(column).type})"
 
     def broken_by(self, rule: Rule) -> str:
-        """Return the SQL predicate of stored rows that break a row rule.
-
-        No stored row breaks a rule that only casts its column: the cast was checked before the
-        write.
+        """Return the SQL predicate of stored rows that break a row rule. No stored row breaks a
+        rule that only casts its column.
         """
         if rule.cast and types.parse(self.column(rule.columns[0]).type) == types.parse(
             rule.cast.type
@@ -323,10 +314,7 @@ class TableDeclaration:
 
 
 def name_of(table: str | TableDeclaration) -> str:
-    """Return the name of a table given as a declaration or by name.
-
-    :raises DeclarationError: for other values, such as the asset that computes the table.
-    """
+    """Return the name of a table given as a declaration or by name."""
     if isinstance(table, str):
         return table
     if isinstance(table, TableDeclaration):

@@ -32,10 +32,8 @@ Z_ORDERABLE = frozenset(
 
 
 def check_layout(table: TableDeclaration, of_quarantine: Sequence[Column]) -> None:
-    """Check names, partitioning, sort order and properties.
-
-    :param of_quarantine: columns that a quarantine declares under reserved names.
-    :raises DeclarationError: states the table, the part, the actual and the expected value.
+    """Check names, partitioning, sort order and properties. `of_quarantine` are columns that a
+    quarantine declares under reserved names.
     """
     _check_names(table, of_quarantine)
     _check_transforms(table)
@@ -47,8 +45,8 @@ def check_layout(table: TableDeclaration, of_quarantine: Sequence[Column]) -> No
 
 
 def can_be_read(name: str) -> bool:
-    """Return whether Spark can resolve a column name: a dot separates nested fields, and Spark
-    replaces text that starts with `${`.
+    """Return whether Spark can resolve a column name: dots separate nested fields, and `${` is
+    replaced.
     """
     return bool(name.strip()) and "." not in name and "${" not in name
 
@@ -112,8 +110,8 @@ def _check_partition_names(table: TableDeclaration) -> None:
 
 
 def _names_in_iceberg(field: PartitionField) -> Iterator[str]:
-    """Yield the names that Iceberg may give a transform. CREATE and ALTER TABLE differ for
-    transforms with a width.
+    """Yield the names that Iceberg may give a transform; CREATE and ALTER TABLE differ for
+    widths.
     """
     if field.width is not None:
         short = "trunc" if field.transform == "truncate" else field.transform

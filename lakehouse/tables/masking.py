@@ -46,41 +46,10 @@ READABLE = "__readable"
 """A column with the names of the columns whose delivered text can be cast to their type."""
 _MACHINE_FILLED = frozenset({"_source_file", "_source_sha256", "_row_key", "_reasons"})
 _TYPED = (bool, int, float, Decimal, date, datetime)
-_LIKE_PERSONAL = re.compile(
-    r"@"
-    # A phone number (a digit follows the first 0, or three digits follow a sign), or a bank
-    # account number.
-    r"|(?<![0-9])(?:\+[0-9]|\(?0(?:[0-9]|[ (/-]+[0-9]{3}))[0-9 ()/-]{5,}[0-9]"
-    r"|(?<![0-9])\(?[0-9]{3}\)?[ .-]{1,2}[0-9]{3}[ .-][0-9]{4}(?![0-9])"
-    r"|\b[A-Za-z]{2}[0-9]{2}(?: ?[A-Za-z0-9]{4}){3,}"
-    # An account, card or personal identification number: unseparated, or in the groups of cards
-    # and of social security numbers; not decimals.
-    r"|(?<![0-9])(?<![0-9][.,])[0-9]{9,}"
-    r"|(?<![0-9])[0-9]{4}(?P<card>[ .-])(?:[0-9]{4}(?P=card)[0-9]{4}(?P=card)[0-9]{1,7}"
-    r"|[0-9]{6}(?P=card)[0-9]{5})(?![0-9])"
-    r"|(?<![0-9])[0-9]{3}(?P<social>[ .-])[0-9]{2}(?P=social)[0-9]{4}(?![0-9])"
-    # First and last name, and up to two more words.
-    r"|^\s*[^\W\d_a-z][\w'’.-]*[^\W\d_A-Z.][\w'’.-]*(?: [^\W\d_][\w'’.-]*){1,3}\s*$"
-    # Last and first name, or an initial.
-    r"|^\s*[^\W\d_][\w'’-]+,\s?[^\W\d_][\w'’.-]*(?: [^\W\d_][\w'’.-]*){0,2}\s*$"
-    r"|^\s*(?:[^\W\d_a-z]\. ?)+[^\W\d_a-z][\w'’-]+\s*$"
-)
-_DATE = re.compile(
-    r"(?<![0-9./-])(?<![0-9)] )(?:[12][0-9]{3}([-./])[0-9]{1,2}\1[0-9]{1,2}"
-    r"|[0-9]{1,2}([-./])[0-9]{1,2}\2[12][0-9]{3})"
-    r"(?:(?:T| {1,2})[0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)?"
-    r"(?: ?(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?))?)?(?![0-9/-]| [0-9])"
-)
-"""A date, including impossible ones, with an optional time and without adjacent numbers. Its
-digits and signs resemble those of a phone number.
-"""
-_TIMESTAMP = re.compile(
-    r"(?<![0-9])[12][0-9]{3}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])"
-    r"(?:[01][0-9]|2[0-3])[0-5][0-9][0-5][0-9](?:[0-9]{3})?(?![0-9])"
-)
-"""A timestamp without separators, to the second or the millisecond; no card number with that
-many digits starts like this.
-"""
+_MOST_DIGITS = 8
+"""Texts with more digits may be numbers of a phone, account or card."""
+_TITLE_CASE = re.compile(r"\b[^\W\d_a-z]\w*[^\W\d_A-Z]|\b[^\W\d_]\.")
+"""A capitalized word or an initial."""
 _NESTED = ("[", "{", "(")
 """The first characters of nested values as text."""
 _WORD = re.compile(r"[^\W\d_]+")
@@ -183,22 +152,23 @@ def _is_open(name: str, value: Any) -> bool:
 
 
 def _may_be_personal(value: Any, personal_values: Collection[str]) -> bool:
-    """Return whether a value may identify a person: by its form, by nesting, or since it
-    contains a personal value.
+    """Return whether a value may identify a person: by its form, or since it contains a
+    personal value.
     """
     if not isinstance(value, str) or value.lstrip().startswith(_NESTED):
         return True
-    # Typed dates are shown too; a birth date is in a personal column.
-    undated = _TIMESTAMP.sub("", _DATE.sub("", value))
-    if len(value) > _LONGEST_SHOWN or _LIKE_PERSONAL.search(undated):
+    is_like_name = len(value.split()) > 1 and _TITLE_CASE.search(value)
+    digits = sum(map(str.isdigit, value))
+    is_like_number = "@" in value or digits > _MOST_DIGITS
+    if len(value) > _LONGEST_SHOWN or is_like_name or is_like_number:
         return True
     lowered = value.lower()
     return any(value in lowered for value in personal_values)
 
 
 def _personal_values(table: IcebergTable, rows: Iterable[Row]) -> set[str]:
-    """Return the lower-case values of the personal columns: entire values, and each word of a
-    name or of the local part of an address.
+    """Return the lower-case personal values, and each word of a name or of the local part of an
+    address.
     """
     values: set[str] = set()
     for row in rows:
@@ -213,7 +183,6 @@ def _without_readable(row: Row) -> dict[str, Any]:
 
 
 def _shared(table: IcebergTable, rows: Iterable[Row]) -> set[tuple[str, str]]:
-    """Return the columns and values that several people share."""
     persons: dict[tuple[str, str], set[str]] = defaultdict(set)
     for row in rows:
         person = _person(table, row)

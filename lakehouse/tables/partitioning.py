@@ -35,9 +35,7 @@ _SORT = re.compile(
 
 @dataclass(frozen=True)
 class PartitionField:
-    """One field of a partition spec: a transform of a column; `width` is for bucket and
-    truncate.
-    """
+    """A transform of a column; `width` is for bucket and truncate."""
 
     transform: Transform
     column: str
@@ -47,8 +45,6 @@ class PartitionField:
     def parse(cls, text: str) -> "PartitionField":
         """Parse `region`, `days(ts)`, `bucket(16, id)` or `truncate(4, zip)`, with arguments in
         either order.
-
-        :raises DeclarationError: states the text and the existing transforms.
         """
         call = _CALL.match(text.strip())
         if call is None:
@@ -68,8 +64,8 @@ class PartitionField:
 
     @classmethod
     def of_metadata(cls, transform: str, column: str) -> "PartitionField | None":
-        """Return the field for Iceberg's metadata notation, such as `day` or `bucket[16]`; None
-        for `void` and unknown transforms.
+        """Parse Iceberg's notation, such as `day` or `bucket[16]`; None for `void` and unknown
+        transforms.
         """
         match = _IN_METADATA.match(transform)
         if match is None or match["name"] not in _ICEBERG:
@@ -86,31 +82,21 @@ class PartitionField:
 
     @property
     def sql(self) -> str:
-        """The field in Spark SQL, for `PARTITIONED BY` and `ALTER TABLE … PARTITION FIELD`."""
-        column = identifier(self.column)
-        if self.transform == "identity":
-            return column
-        return (
-            f"{self.transform}({self.width}, {column})"
-            if self.width
-            else f"{self.transform}({column})"
-        )
+        return self._call(identifier(self.column))
 
     def __str__(self) -> str:
+        return self._call(self.column)
+
+    def _call(self, column: str) -> str:
         if self.transform == "identity":
-            return self.column
-        return (
-            f"{self.transform}({self.width}, {self.column})"
-            if self.width
-            else f"{self.transform}({self.column})"
-        )
+            return column
+        width = f"{self.width}, " if self.width else ""
+        return f"{self.transform}({width}{column})"
 
 
 @dataclass(frozen=True)
 class SortField:
-    """One field of a sort order: a column or a transform, its direction and the position of
-    NULLs.
-    """
+    """A column or a transform, its direction and the position of NULLs."""
 
     field: PartitionField
     descending: bool
@@ -130,7 +116,6 @@ class SortField:
 
     @property
     def sql(self) -> str:
-        """The field in Spark SQL, for `ALTER TABLE … WRITE ORDERED BY`."""
         direction = "DESC" if self.descending else "ASC"
         return f"{self.field.sql} {direction} NULLS {'FIRST' if self.nulls_first else 'LAST'}"
 

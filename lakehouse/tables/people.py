@@ -5,7 +5,7 @@ from, transitively and including former names (`renamed_from`). A column that a 
 under another name is not recognized, unless `renamed_from` declares the name.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from lakehouse.tables.column import Column
@@ -33,9 +33,8 @@ Origins = Mapping[str, frozenset[Origin]]
 
 
 def origins_of(tables: Mapping[str, IcebergTable], sources: Sources) -> dict[str, Origins]:
-    """Return, by table, the columns about people and their declared origins.
-
-    :param sources: may name undeclared tables, which are ignored.
+    """Return, by table, the columns about people and their declared origins; `sources` may name
+    undeclared tables.
     """
     known = {name: _declared(table) for name, table in tables.items()}
     is_changing = True
@@ -45,7 +44,10 @@ def origins_of(tables: Mapping[str, IcebergTable], sources: Sources) -> dict[str
             for source in sources.get(name, ()):
                 if source in tables and source != name:
                     is_changing |= _inherit(table, known[name], tables[source], known[source])
-    return {name: _frozen(columns) for name, columns in known.items()}
+    return {
+        name: {column: frozenset(columns[column]) for column in sorted(columns)}
+        for name, columns in known.items()
+    }
 
 
 def names_of(column: Column) -> frozenset[str]:
@@ -54,17 +56,13 @@ def names_of(column: Column) -> frozenset[str]:
 
 
 def _declared(table: IcebergTable) -> dict[str, set[Origin]]:
-    columns: dict[str, set[Origin]] = {}
-    for name in sorted(table.masked_columns):
-        columns.setdefault(name, set()).update(_origins_in(table, name))
+    columns = {
+        name: {Origin(table.name, name, is_subject=False)} for name in table.personal_columns
+    }
+    if table.subject:
+        origin = Origin(table.name, table.subject, is_subject=True)
+        columns.setdefault(table.subject, set()).add(origin)
     return columns
-
-
-def _origins_in(table: IcebergTable, column: str) -> Iterator[Origin]:
-    if column == table.subject:
-        yield Origin(table.name, column, is_subject=True)
-    if column in table.personal_columns:
-        yield Origin(table.name, column, is_subject=False)
 
 
 def _inherit(
@@ -84,7 +82,3 @@ def _inherit(
                 own.setdefault(column.name, set()).update(inherited[name])
                 is_changed = True
     return is_changed
-
-
-def _frozen(columns: Mapping[str, set[Origin]]) -> Origins:
-    return {name: frozenset(columns[name]) for name in sorted(columns)}

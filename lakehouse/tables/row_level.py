@@ -51,11 +51,8 @@ def is_chosen(table: TableDeclaration) -> bool:
 def choose_for_table(
     current: str | None, format_version: int, size_bytes: int, deleted_rows: int
 ) -> ChosenRowLevel:
-    """Choose the mode of a table, for any writer and for merges that change few rows.
-
-    :param current: the current mode.
-    :param size_bytes: the total size of data and delete files.
-    :param deleted_rows: rows removed by delete files.
+    """Choose the mode of a table for merges that change few rows, by its size and its deleted
+    rows.
     """
     if format_version < 2:
         return ChosenRowLevel(COPY_ON_WRITE, "format version 1 has no delete files")
@@ -70,12 +67,8 @@ def choose_for_table(
 def choose_for_merge(
     current: str, format_version: int, rows: int, deleted_rows: int, changed_rows: int
 ) -> ChosenRowLevel:
-    """Choose the mode of one merge.
-
-    :param current: the mode of the table.
-    :param rows: all rows in the table's files, including `deleted_rows`, which delete files
-        remove.
-    :param changed_rows: the rows that the merge updates or deletes.
+    """Choose the mode of one merge. `rows` are all rows in the files, including `deleted_rows`,
+    which delete files remove.
     """
     if current != MERGE_ON_READ:
         return ChosenRowLevel(COPY_ON_WRITE, "is usual for a table of its size")

@@ -21,8 +21,6 @@ _NEVER_CAST = (types.Primitive("string"), types.Primitive("binary"))
 def columns_with_source(table: TableDeclaration) -> tuple[Column, ...]:
     """Return the columns, completed from the source table's columns of the same names, and the
     source columns.
-
-    :raises DeclarationError: if `rows_of` is not a table.
     """
     source = table.rows_of
     columns = tuple(table.columns)
@@ -60,17 +58,15 @@ def _completed(column: Column, inherited: Column | None) -> Column:
 
 
 def _keeps_source(table: TableDeclaration) -> bool:
-    """Return whether each row of a table is one delivered row: rows are appended or are newest
-    versions.
-    """
+    """Return whether each row of a table is one delivered row."""
     if table.source_columns is not None:
         return table.source_columns
     return isinstance(table.write, Append) or table.versions is not None
 
 
 def names_of_machine(table: TableDeclaration) -> frozenset[str]:
-    """Return the source table's automatically filled columns, such as `_ingested_at`. A
-    function may pass them on; undeclared ones are dropped.
+    """Return the source table's automatically filled columns, which a function may pass on
+    undeclared.
     """
     source = table.rows_of
     names = source.column_names if source else ()
@@ -107,9 +103,7 @@ def _follows_from_type(rule: Rule) -> bool:
 
 
 def _delivered_as_text(table: TableDeclaration) -> Iterator[Column]:
-    """Yield the typed columns that are text in the source table, under the current or a former
-    name.
-    """
+    """Yield the typed columns that are text in the source table, also under a former name."""
     if table.rows_of is None:
         return
     texts = {column.name for column in table.rows_of.columns if column.type == "string"}

@@ -195,7 +195,6 @@ class Rule(ABC):
         return 0.0 if self.on_failure == "block" else None
 
     def level_of_rows(self, failed_rows: int, total_rows: int) -> Level:
-        """Return the result for a number of failed rows."""
         if self.fails_above is not None and failed_rows > share_of(
             self.fails_above, total_rows
         ):
@@ -223,10 +222,6 @@ class Rule(ABC):
 
 
 def _check_thresholds(rule: Rule) -> None:
-    """Check that the thresholds of a rule are consistent.
-
-    :raises DeclarationError: states the rule, the actual and the expected value.
-    """
     for name, share in (("warn_above", rule.warn_above), ("fail_above", rule.fail_above)):
         if share is not None and rule.bounds is not None:
             raise DeclarationError(

@@ -8,10 +8,7 @@ REFUSED_SHARE = "refused_share"
 
 
 def check_rules(table: TableDeclaration) -> None:
-    """Check the names of rules and their requirements.
-
-    :raises DeclarationError: states the table, the rule, the actual and the expected value.
-    """
+    """Check the names of rules and their requirements."""
     names = [rule.name for rule in table.rules]
     if len(set(names)) < len(names):
         raise DeclarationError(

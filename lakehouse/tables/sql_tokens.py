@@ -45,7 +45,6 @@ class Token:
 
     @property
     def is_name(self) -> bool:
-        """Return whether it can be part of a table name."""
         return self.kind in ("word", "quoted")
 
     def is_mark(self, mark: str) -> bool:
@@ -87,8 +86,8 @@ def _token(match: re.Match[str]) -> tuple[Kind, str] | None:
 
 
 def _comment_end(text: str, start: int) -> int:
-    """Return the end of a bracketed comment; comments nest in Spark, and an unclosed one ends
-    with the text.
+    """Return the end of a bracketed comment; comments nest, and an unclosed one ends with the
+    text.
     """
     depth = 0
     for mark in _COMMENT_MARK.finditer(text, start):

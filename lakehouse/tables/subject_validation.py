@@ -8,10 +8,8 @@ from lakehouse.tables.declaration import OnErasure, TableDeclaration
 
 
 def check_subject(table: TableDeclaration, own_of_quarantine: Collection[str]) -> None:
-    """Check a table's subject and erasure options.
-
-    :param own_of_quarantine: the columns that a quarantine fills itself.
-    :raises DeclarationError: states the table, the actual and the expected value.
+    """Check a table's subject and erasure options against the columns that a quarantine fills
+    itself.
     """
     if table.on_erasure not in get_args(OnErasure):
         raise DeclarationError(

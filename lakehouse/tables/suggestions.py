@@ -21,9 +21,7 @@ def near_name(name: str, known: Iterable[str]) -> str | None:
 
 
 def meant_name(name: str, known: Iterable[str]) -> str:
-    """Return the end of an error message about an unknown name: a similar name, or the known
-    ones.
-    """
+    """Return the end of an error about an unknown name: a similar name, or the known ones."""
     names = sorted(known)
     similar = near_name(name, names)
     if similar:

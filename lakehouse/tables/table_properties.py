@@ -16,9 +16,8 @@ ignores the setting.
 def table_properties(
     table: TableDeclaration, row_level: RowLevel = COPY_ON_WRITE
 ) -> dict[str, str]:
-    """Return the Iceberg table properties; declared `properties` take precedence.
-
-    :param row_level: the row-level mode, unless declared.
+    """Return the Iceberg table properties; declared `properties` and `row_level` take
+    precedence.
     """
     properties = {
         "format-version": str(table.format_version),

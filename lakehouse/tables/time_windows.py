@@ -31,11 +31,7 @@ class TimeWindows:
     def begin(
         cls, unit: Unit, since: str | date, time_zone: str | None, what: str
     ) -> "TimeWindows":
-        """Return the windows starting with the one that contains `since`.
-
-        :param what: the declaring object, for errors.
-        :raises DeclarationError: states the invalid date or time zone.
-        """
+        """Return the windows starting with the one that contains `since`; `what` is for errors."""
         begin = _wall_time(since, what)
         if time_zone is not None:
             check_time_zone(time_zone, what)
@@ -50,11 +46,7 @@ class TimeWindows:
 
 
 def check_time_zone(name: str, what: str) -> None:
-    """Check that a time zone exists.
-
-    :param what: the declaring object, for errors.
-    :raises DeclarationError: states the declaring object and what was expected.
-    """
+    """Check that a time zone exists; `what` is the declaring object, for errors."""
     try:
         ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:

@@ -24,9 +24,7 @@ def is_exact(column_type: ColumnType) -> bool:
 
 
 def always_fits(want: ColumnType, have: ColumnType) -> bool:
-    """Return whether `want` can represent all values of `have`, for two exact types, ignoring
-    file compatibility.
-    """
+    """Return whether `want` can represent all values of `have`, for two exact types."""
     have_scale = have.scale if isinstance(have, Decimal) else 0
     digits = have.precision if isinstance(have, Decimal) else _CERTAIN_DIGITS[str(have)] + 1
     if isinstance(want, Decimal):

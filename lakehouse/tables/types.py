@@ -5,13 +5,18 @@ equal.
 """
 
 import re
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from lakehouse.errors import DeclarationError
 from lakehouse.tables.quoting import identifier, json_of
 
-_ALIASES = {"integer": "int", "long": "bigint", "timestamp_ltz": "timestamp", "real": "float"}
+_ALIASES = {
+    "integer": "int",
+    "long": "bigint",
+    "timestamp_ltz": "timestamp",
+    "real": "float",
+    "numeric": "decimal",
+}
 _PRIMITIVES = frozenset(
     {
         "boolean",
@@ -117,31 +122,27 @@ def parse(text: str) -> ColumnType:
     """
     tokens = _Tokens(text)
     parsed = tokens.read_type()
-    tokens.expect_end()
+    if tokens.rest:
+        raise tokens.error()
     return parsed
 
 
 class _Tokens:
+    """The tokens of a type, read in order."""
+
     def __init__(self, text: str) -> None:
         self.text = text
-        self._stream = self._scan(text.strip())
-        self._next = next(self._stream, None)
-
-    def _scan(self, text: str) -> Iterator[str]:
-        at = 0
-        while at < len(text):
-            match = _TOKEN.match(text, at)
+        self.rest: list[str] = []
+        at, stripped = 0, text.strip()
+        while at < len(stripped):
+            match = _TOKEN.match(stripped, at)
             if not match:
-                raise self._error()
-            yield (
-                match["word"]
-                or (match["quoted"] or "").replace("``", "`")
-                or match["mark"]
-                or ""
-            )
+                raise self.error()
+            quoted = (match["quoted"] or "").replace("``", "`")
+            self.rest.append(match["word"] or quoted or match["mark"] or "")
             at = match.end()
 
-    def _error(self) -> DeclarationError:
+    def error(self) -> DeclarationError:
         known = ", ".join(sorted(_PRIMITIVES))
         return DeclarationError(
             f"{self.text!r} is not a column type; expected {known}, decimal(p,s), array<…>,"
@@ -149,84 +150,59 @@ class _Tokens:
             next_step=_AS_TEXT if "variant" in self.text.lower() else "",
         )
 
-    def _take(self) -> str:
-        if self._next is None:
-            raise self._error()
-        token, self._next = self._next, next(self._stream, None)
-        return token
-
-    def _expect(self, mark: str) -> None:
-        if self._take() != mark:
-            raise self._error()
-
-    def expect_end(self) -> None:
-        if self._next is not None:
-            raise self._error()
+    def next_token(self, *expected: str) -> str:
+        if not self.rest or (expected and self.rest[0] not in expected):
+            raise self.error()
+        return self.rest.pop(0)
 
     def read_type(self) -> ColumnType:
-        word = self._take().lower()
+        word = self.next_token().lower()
         word = _ALIASES.get(word, word)
         if word in _PRIMITIVES:
             return Primitive(word)
-        readers: dict[str, Callable[[], ColumnType]] = {
-            "decimal": self._decimal,
-            "numeric": self._decimal,
-            "array": self._array,
-            "map": self._map,
-            "struct": self._struct,
-        }
-        reader = readers.get(word)
-        if reader is None:
-            raise self._error()
-        return reader()
+        if word == "decimal":
+            return self._decimal()
+        if word not in ("array", "map", "struct"):
+            raise self.error()
+        self.next_token("<")
+        if word == "struct":
+            return self._struct()
+        first = self.read_type()
+        if word == "array":
+            self.next_token(">")
+            return Array(first)
+        self.next_token(",")
+        value = self.read_type()
+        self.next_token(">")
+        return Map(first, value)
 
     def _decimal(self) -> Decimal:
-        if self._next != "(":
+        if self.rest[:1] != ["("]:
             return Decimal(10, 0)
-        self._expect("(")
-        precision = self._number()
-        scale = 0
-        if self._next == ",":
-            self._take()
+        self.next_token("(")
+        precision, scale = self._number(), 0
+        if self.next_token(",", ")") == ",":
             scale = self._number()
-        self._expect(")")
+            self.next_token(")")
         if not 1 <= precision <= WIDEST or scale > precision:
-            raise self._error()
+            raise self.error()
         return Decimal(precision, scale)
 
     def _number(self) -> int:
-        word = self._take()
+        word = self.next_token()
         if not word.isdigit():
-            raise self._error()
+            raise self.error()
         return int(word)
 
-    def _array(self) -> Array:
-        self._expect("<")
-        element = self.read_type()
-        self._expect(">")
-        return Array(element)
-
-    def _map(self) -> Map:
-        self._expect("<")
-        key = self.read_type()
-        self._expect(",")
-        value = self.read_type()
-        self._expect(">")
-        return Map(key, value)
-
     def _struct(self) -> Struct:
-        self._expect("<")
-        fields = [self._field()]
-        while self._next == ",":
-            self._take()
-            fields.append(self._field())
-        self._expect(">")
+        fields: list[Field] = []
+        mark = ","
+        while mark == ",":
+            name = self.next_token()
+            self.next_token(":")
+            fields.append(Field(name, self.read_type()))
+            mark = self.next_token(",", ">")
         return Struct(tuple(fields))
-
-    def _field(self) -> Field:
-        name = self._take()
-        self._expect(":")
-        return Field(name, self.read_type())
 
 
 def is_nested(column_type: ColumnType) -> bool:
@@ -246,10 +222,7 @@ def has_map(column_type: ColumnType) -> bool:
 
 
 def comparable_sql(column_type: ColumnType, value: str) -> str:
-    """Return SQL that is equal for equal values of a type, even if it contains a map.
-
-    :param value: SQL of a value.
-    """
+    """Return SQL that is equal for equal values of a type, even if it contains a map."""
     if not has_map(column_type):
         return value
     if isinstance(column_type, Map) and not has_map(column_type.value):

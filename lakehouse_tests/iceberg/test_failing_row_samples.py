@@ -1,20 +1,12 @@
-<<<<<<< o
-"""Sample rows of a snapshot, and of rows that break a rule."""
-=======
 """Samples of the rows that break a rule."""
->>>>>>> t
+
+import pytest
+
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_result import Published
-from lakehouse.iceberg.read.sample_rows import first_rows
 from lakehouse.iceberg.rules.rows import between
 from lakehouse.iceberg.write.write_audit_publish import write
-from lakehouse.tables.table import Column
-from lakehouse.tables.table import IcebergTable
-from lakehouse.tables.table import Overwrite
-from lakehouse_tests.iceberg.declarations import EVENTS
-from lakehouse_tests.iceberg.declarations import rows_of
-from lakehouse_tests.iceberg.declarations import snapshot_id
-import pytest
+from lakehouse.tables.table import Column, IcebergTable, Overwrite
 
 pytestmark = pytest.mark.spark
 

@@ -13,6 +13,7 @@ import pytest
 from lakehouse.ingestion.collect import collect_files
 from lakehouse.ingestion.delivery import Delivery
 from lakehouse.ingestion.ingest import lock_feed
+from lakehouse.ingestion.staged_rows import HASH_LENGTH
 from lakehouse.storage.object_store import LocalObjectStore
 from lakehouse.tables.feed import Feed, FeedColumn
 
@@ -94,9 +95,8 @@ def staged_rows(delivery: Delivery) -> list[dict]:
     rows = []
     for file in delivery.files:
         path = delivery.ingest.staging / "rows" / file.name
-        sha256 = path.parent.name.partition("=")[2]
-        for row in parquet.read_table(path, partitioning=None).to_pylist():
-            rows.append({**row, "_source_sha256": sha256})
+        for row in parquet.read_table(path).to_pylist():
+            rows.append({**row, "_source_sha256": file.name[:HASH_LENGTH]})
     return rows
 
 

@@ -171,14 +171,6 @@ def test_a_column_that_lacks_is_named_as_in_the_files(inbox) -> None:
     assert "missing column 'Kind No.'" in named.look().reason
 
 
-def test_columns_that_are_there_are_named_as_in_the_files(inbox) -> None:
-    columns = ["id", FeedColumn("kind", header="Kind No.")]
-    named = replace(inbox, feed=Feed("fruits", columns, "bronze.raw_fruits"))
-    named.put("a.csv", "Kind No.\n1\n")
-
-    assert "found a header with 'Kind No.'; expected 'id', 'Kind No.'" in named.look().reason
-
-
 def test_a_column_may_have_no_name_in_the_files(inbox) -> None:
     columns = [FeedColumn("number", header=""), "fruit"]
     named = replace(inbox, feed=Feed("fruits", columns, "bronze.raw_fruits"))

@@ -173,24 +173,3 @@ def test_a_large_file_is_written_in_pieces(tmp_path: Path) -> None:
         tracemalloc.stop()
         assert made.tell() == 9 + len(row) * 29_999
     assert most_bytes < 20 << 20
-
-
-@pytest.mark.parametrize(
-    ("raw", "told"),
-    [
-        (b'1,"a ""b"" c"\r\n', ["1", 'a "b" c']),
-        (b'1,"a"b"\n', ["1", 'ab"']),
-        (b"1,\n", ["1", ""]),
-        (b'"x\ny",\xff', ["x\ny", "\ufffd"]),
-    ],
-)
-def test_values_are_told_as_the_reader_does(raw: bytes, told: list[str]) -> None:
-    assert csv_values(raw) == told
-
-
-def test_a_row_with_the_delimiter_and_a_line_end_in_quotes_is_left_out_as_a_whole() -> None:
-    made = io.BytesIO()
-    raw = b'id;fruit\n1;"a;\nb"\n2;c\n'
-    write_without_rows("csv", io.BytesIO(raw), {1}, made, delimiter=";")
-
-    assert made.getvalue() == b"id;fruit\n2;c\n"

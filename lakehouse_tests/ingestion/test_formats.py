@@ -17,9 +17,9 @@ from pyarrow import parquet
 from lakehouse.errors import DeclarationError, FileRejected
 from lakehouse.ingestion.found_rows import find_rows
 from lakehouse.ingestion.readers.arrow_types import declared_type
-from lakehouse.ingestion.readers.formats import open_reader, write_without_rows
+from lakehouse.ingestion.readers.formats import READERS, open_reader, write_without_rows
 from lakehouse.ingestion.suppressed_rows import SuppressedRows
-from lakehouse.tables.feed import Feed, FeedColumn
+from lakehouse.tables.feed import FORMATS, Feed, FeedColumn, uncompressed
 
 pytestmark = pytest.mark.unit
 Column = FeedColumn | str
@@ -90,6 +90,10 @@ def test_rows_are_left_out_of_each_format(name: str) -> None:
 @pytest.mark.parametrize("name", FILES)
 def test_a_file_that_is_cut_off_is_rejected(name: str) -> None:
     assert rejection(format_of(name), FILES[name][:-5], ["id", "name"])
+
+
+def test_each_format_has_a_reader() -> None:
+    assert {uncompressed(name) for name in FORMATS} == set(READERS)
 
 
 def test_json_text_keeps_what_is_written() -> None:

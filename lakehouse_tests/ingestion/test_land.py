@@ -62,21 +62,7 @@ def test_waiting_files_are_landed_by_one_append_with_their_source(engine, home, 
         (file.sha256, file.stored.modified_at.timestamp(), started_at)
         for file in done.delivery.files
     ]
-    assert [len(done.archived.keys), inbox.names()] == [2, []]
-
-
-@pytest.mark.long
-def test_a_return_to_an_earlier_content_lands_nothing_and_is_told(engine, home, inbox) -> None:
-    other = APPLE.replace("Apple", "Pear")
-    for content in (APPLE, other):
-        inbox.put("a.csv", content)
-        assert land(engine, FRUITS, TABLE, inbox.store, home).warnings == []
-    inbox.put("a.csv", APPLE)
-
-    done = land(engine, FRUITS, TABLE, inbox.store, home)
-
-    assert isinstance(done.outcome, Unchanged)
-    assert "a.csv has the content of an earlier delivery of that name" in done.warnings[0]
+    assert [len(done.archived), inbox.names()] == [2, []]
 
 
 def test_the_same_content_put_back_lands_nothing_and_is_archived(
@@ -235,21 +221,6 @@ def test_added_columns_are_null_where_a_file_lacks_them(
     assert planning.plan_now(embedded_engine, declared).is_empty
 
 
-@pytest.mark.parametrize(
-    "digits", ["0" * 63 + "7", "1e" + "5" * 62, "9" * 64, "0" * 64, "infinity".ljust(64, "0")]
-)
-def test_a_hash_that_looks_like_a_number_is_text(spark, home, inbox, digits: str) -> None:
-    inbox.put("a.csv", APPLE)
-
-    with lock_feed(FRUITS, home) as ingest:
-        delivery = collect_files(inbox.store, ingest)
-        folder = (ingest.staging / "rows" / delivery.files[0].name).parent
-        folder.rename(folder.with_name(f"_source_sha256={digits}"))
-        (row,) = read_staged_rows(spark, delivery).collect()
-
-    assert row["_source_sha256"] == digits
-
-
 def test_a_column_may_be_called_as_what_spark_knows_of_a_file(
     spark, aws_settings, inbox_of
 ) -> None:
@@ -373,17 +344,3 @@ def test_below_the_home_too_only_rows_of_the_delivery_are_read(spark, home, inbo
         shutil.copy(staged, staged.with_name("000000-executor.parquet"))
         read = read_staged_rows(spark, replace(delivery, by_executors=True))
         assert [row["id"] for row in read.collect()] == ["1"]
-
-
-def test_a_frame_reads_values_as_they_were_delivered(spark, home, inbox) -> None:
-    inbox.put("a.csv", 'id,fruit,berry\n1,"a\nb",""\n2,"Ä, 🍏",\n')
-
-    with lock_feed(FRUITS, home) as ingest:
-        delivered = (
-            read_staged_rows(spark, collect_files(inbox.store, ingest))
-            .orderBy("_source_row")
-            .collect()
-        )
-
-    assert [tuple(row[:3]) for row in delivered] == [("1", "a\nb", ""), ("2", "Ä, 🍏", None)]
-    assert [row["_source_row"] for row in delivered] == [1, 2]

@@ -54,43 +54,21 @@ def test_no_value_is_in_the_reason(inbox_of, caplog, content: str | bytes) -> No
     )
 
 
-def test_an_undeclared_column_like_a_declared_one_is_named_where_the_header_is_proven(
-    inbox_of,
-) -> None:
+@pytest.mark.parametrize(
+    ("header", "reason"),
+    [
+        ("customer_id,email,regiom", "unknown column no. 3: found a header with 'customer_id'"),
+        (
+            "customer_id,mail",
+            "missing column 'email': found a header with 'customer_id', no. 2; expected",
+        ),
+    ],
+)
+def test_an_undeclared_column_is_shown_by_its_position(inbox_of, header, reason) -> None:
     inbox = inbox_of(CUSTOMERS)
-    inbox.put("c.csv", "customer_id,email,regiom\n")
+    inbox.put("c.csv", f"{header}\n")
 
-    assert "unknown column 'regiom'" in inbox.look().reason
-
-
-def test_any_other_undeclared_column_is_shown_by_its_shape(inbox_of) -> None:
-    inbox = inbox_of(CUSTOMERS)
-    inbox.put("c.csv", "customer_id,email,region,jane@example.com\n")
-
-    assert (
-        "unknown column no. 4 (16 characters: letters, @, dot): found a header with"
-        in inbox.look().reason
-    )
-
-
-def test_an_undeclared_column_is_counted_where_the_header_is_not_proven(inbox_of) -> None:
-    inbox = inbox_of(CUSTOMERS)
-    inbox.put("c.csv", "customer_id,mail\n")
-
-    assert (
-        "missing column 'email': found a header with 'customer_id', 1 not declared"
-        in inbox.look().reason
-    )
-
-
-def test_a_declared_column_that_is_written_otherwise_is_shown(inbox_of) -> None:
-    inbox = inbox_of(CUSTOMERS)
-    inbox.put("c.csv", "customer_id, E-Mail\n")
-
-    assert (
-        "missing column 'email': found a header with 'customer_id', ' E-Mail';"
-        in inbox.look().reason
-    )
+    assert reason in inbox.look().reason
 
 
 def test_the_staging_folder_is_closed_to_others(inbox_of) -> None:

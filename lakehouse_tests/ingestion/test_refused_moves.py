@@ -8,35 +8,13 @@ import pytest
 from lakehouse.errors import LakehouseError
 from lakehouse.ingestion.archive import archive_files
 from lakehouse.ingestion.collect import collect_files
-from lakehouse.ingestion.delivery import Archived, Delivery
+from lakehouse.ingestion.delivery import Delivery
 from lakehouse.ingestion.ingest import lock_feed
 from lakehouse.storage.object_store import LocalObjectStore, StoredObject
-from lakehouse.storage.s3 import S3ObjectStore
-from lakehouse.storage.stores import open_store
 from lakehouse_tests.ingestion.conftest import FRUITS
 
 ROW = "id,fruit,berry\n1,Apple,false\n"
 OTHER = "id,fruit,berry\n2,Kiwi,true\n"
-_LONGEST_KEY_BYTES = 1024
-
-
-@pytest.fixture
-def bucket(aws_settings) -> S3ObjectStore:
-    """A bucket that refuses keys that are too long, as S3 does, which moto does not for all
-    requests.
-    """
-    bucket = open_store(aws_settings)
-    bucket.client.meta.events.register("before-parameter-build.s3", _refuse_long_keys)
-    yield bucket
-    bucket.client.meta.events.unregister("before-parameter-build.s3", _refuse_long_keys)
-
-
-def _refuse_long_keys(params, model, **_: object) -> None:
-    from botocore.exceptions import ClientError
-
-    if len(params.get("Key", "").encode()) > _LONGEST_KEY_BYTES:
-        code = "400" if model.name == "HeadObject" else "KeyTooLongError"
-        raise ClientError({"Error": {"Code": code}}, model.name)
 
 
 def collect(store, home: Path) -> Delivery:
@@ -45,51 +23,11 @@ def collect(store, home: Path) -> Delivery:
         return collect_files(store, ingest)
 
 
-def ingest(store, home: Path) -> tuple[Delivery, Archived]:
+def ingest(store, home: Path) -> tuple[Delivery, tuple[str, ...]]:
     """Collect and archive what waits."""
     with lock_feed(FRUITS, home) as held:
         delivery = collect_files(store, held)
         return delivery, archive_files(delivery, store)
-
-
-def long_key(name: str) -> str:
-    """A key of 1,000 bytes in the inbox."""
-    folders = "a/" * 500
-    return f"{FRUITS.inbox}{folders}"[: 1000 - len(name) - 1].rstrip("/") + f"/{name}"
-
-
-@pytest.mark.long
-def test_a_long_key_is_archived_or_rejected_and_stops_none_behind_it(
-    bucket: S3ObjectStore, home: Path
-) -> None:
-    for name, text in (("good.csv", ROW), ("bad.csv", "nonsense")):
-        assert len(long_key(name)) in (999, 1000)
-        bucket.write_text(long_key(name), text)
-    bucket.write_text(f"{FRUITS.inbox}behind.csv", OTHER)
-    bucket.write_text(f"{FRUITS.inbox}behind_bad.csv", "other nonsense")
-
-    delivery, archived = ingest(bucket, home)
-
-    assert [Path(file.source_file).name for file in delivery.files] == [
-        "good.csv",
-        "behind.csv",
-    ]
-    assert [Path(file.source_file).name for file in delivery.rejected] == [
-        "bad.csv",
-        "behind_bad.csv",
-    ]
-    assert len(archived.keys) == 2
-    assert "/long/" in archived.keys[0]
-    assert bucket.open(archived.keys[0]).read() == ROW.encode()
-    assert bucket.objects(FRUITS.inbox) == []
-
-
-def test_the_same_long_key_is_archived_once(bucket: S3ObjectStore, home: Path) -> None:
-    for _ in range(2):
-        bucket.write_text(long_key("good.csv"), ROW)
-        ingest(bucket, home)
-
-    assert len(bucket.objects(FRUITS.archive)) == 1
 
 
 @pytest.fixture

@@ -18,8 +18,6 @@ GZIPPED = gzip.compress(
 CASES = [
     ("x.csv", "", "an empty file: found no text"),
     ("x.csv", "\ufeff", "an empty file: found no text"),
-    ("x.csv", "\n\r\n  \n", "an empty file: found no text"),
-    ("x.csv.gz", "", "an empty file: found no text"),
     ("x.csv", "1,Apple,false\n2,Kiwi,true\n", "no header: found a first row of 3 fields"),
     ("x.csv", "id;fruit;berry\n1;Apple;false\n", "no header: found a first row of one field"),
     (
@@ -35,31 +33,18 @@ CASES = [
             " 'berry'"
         ),
     ),
-    ("x.csv", "berry\n", "missing columns 'id', 'fruit'"),
     (
         "x.csv",
         "id,fruit,bery\n",
         "missing column 'berry': found a header with 'id', 'fruit', 'bery'",
     ),
-    ("x.csv", "ID,fruit,berry\n", "missing column 'id': found a header with 'ID'"),
-    (
-        "x.csv",
-        "id,fruit,berry,origin\n",
-        "unknown column 'origin': found a header with 'id', 'fruit', 'berry', 'origin'",
-    ),
     ("x.csv", "id,fruit,berry,\n", "unknown column ''"),
-    (
-        "x.csv",
-        "id, fruit,berry\n",
-        "missing column 'fruit': found a header with 'id', ' fruit', 'berry'",
-    ),
     (
         "x.csv",
         "\ufeff\ufeffid,fruit,berry\n",
         r"missing column 'id': found a header with '\ufeffid', 'fruit', 'berry'",
     ),
     ("x.csv", "id,fruit,berry,\x1b[2J\n", r"unknown column '\x1b[2J': found"),
-    ("x.csv", "id,fruit,berry,a\u202eb\n", r"unknown column 'a\u202eb': found"),
     ("x.csv", f"id,fruit,berry,{'x' * 999}\n", f"unknown column '{'x' * 60}'…: found"),
     ("x.\x1b[2J", "", r"another kind of file: found '.\x1b[2J'; expected"),
     ("x.csv", "id,fruit,berry,fruit\n1,a,true,b\n", "repeated column 'fruit'"),
@@ -70,16 +55,10 @@ CASES = [
     ),
     (
         "x.csv",
-        HEADER + "1,Apple,false\n\n\n2,Kiwi,true,sweet\n",
-        "a ragged row: found 4 fields in row 2; expected 3",
-    ),
-    (
-        "x.csv",
         HEADER + '1,"Ap\nple",false\n2\n',
         "a ragged row: found 1 fields in row 2; expected 3",
     ),
     ("x.csv", HEADER + '1,Apple,"false\n2,Kiwi,true\n', "a quote that is never closed"),
-    ("x.csv", HEADER + '1,Apple,"false', "a quote that is never closed"),
     (
         "x.csv",
         HEADER + '1,Apple,false\n2,Kiwi,"true\n3,Fig,false\n4,Pear,"false\n5,Plum,true\n',
@@ -95,35 +74,22 @@ CASES = [
         HEADER.encode() + b"1,a,false\n2,K\xef,true\n",
         "not UTF-8: found other bytes in column fruit in row 2",
     ),
-    (
-        "x.csv",
-        HEADER.encode() + b"1,Apple,false\n2,K\xefwi\n",
-        "a ragged row: found 2 fields in row 2",
-    ),
     ("x.csv", "id,frücht\n".encode("latin-1"), "not UTF-8: found other bytes in the header"),
-    (
-        "x.csv",
-        (HEADER + "1,Apple,false\n").encode("utf-16"),
-        "not UTF-8: found other bytes in the header",
-    ),
     ("x.csv", GZIPPED, "not UTF-8: found other bytes in the header"),
-    ("x.csv.gz", HEADER.encode(), "not a gzip file: found bytes that gzip cannot decompress"),
+    ("x.csv.gz", HEADER.encode(), "not a gzip file"),
     ("x.csv.gz", GZIPPED[:-20], "not a gzip file: found one that is cut off"),
-    ("x.csv.gz", GZIPPED[:100] + b"\xff\xff\xff\xff" + GZIPPED[104:], "not a gzip file"),
     ("x.csv.gz", GZIPPED + b"more", "not a gzip file"),
     (
         "x.csv",
         "sep=;\nid;fruit;berry\n1;Apple;false\n",
         "text before the header: found 'sep=;' in line 1; expected the header in the first line",
     ),
-    ("x.csv", "\ufeffsep=\t\r\nid\tfruit\tberry\r\n", r"found 'sep=\t' in line 1"),
     ("x.csv", "# exported today\n" + HEADER, "found the header in line 2; expected the header"),
     (
         "x.csv",
         '"Fruits, 2026",,\n\n"Updated, ""daily""",2026-07-01,\n' + HEADER,
         "found the header in line 4; expected",
     ),
-    ("x.csv", '"A title\n' + HEADER, "found the header in line 2; expected"),
     (
         "x.csv",
         HEADER + "1,Apple,false\n" + HEADER + "2,Kiwi,true\n",
@@ -175,14 +141,6 @@ def test_a_row_longer_than_a_block_is_rejected(inbox, monkeypatch) -> None:
     assert "a row too long: found a row of more than 1 MB" in inbox.look().reason
 
 
-@pytest.mark.long
-def test_a_ragged_row_is_found_by_its_number_far_into_a_large_file(inbox, monkeypatch) -> None:
-    monkeypatch.setattr("lakehouse.ingestion.readers.csv.BLOCK_BYTES", 1 << 10)
-    inbox.put("x.csv", HEADER + "1,a,true\n" * 20_000 + "1,a\n" + "1,a,true\n" * 20_000)
-
-    assert "found 2 fields in row 20001" in inbox.look().reason
-
-
 @pytest.mark.parametrize("name", ["Berry", "_source_file", "a b", ""])
 def test_a_column_that_bronze_cannot_have_is_not_added(inbox_of, name: str) -> None:
     inbox = inbox_of(Feed("fruits", FRUITS.columns, FRUITS.table, on_new_column="add"))
@@ -214,19 +172,6 @@ def test_it_is_moved_with_its_reason_beside_it(inbox) -> None:
         "rejected_at": reason["rejected_at"],
         "next_step": "Correct the file and put it back.",
     }
-
-
-def test_the_line_for_people_names_the_file_the_reason_and_where_it_is_now(inbox) -> None:
-    inbox.put("x.csv", "id,fruit\n")
-
-    (rejected,) = inbox.look().delivery.rejected
-
-    assert str(rejected).startswith(
-        "x.csv was rejected: missing column 'berry': found a header with 'id', 'fruit';"
-    )
-    assert str(rejected).endswith(
-        f"It is kept as rejected/fruits/x.{rejected.sha256[:12]}.csv."
-    )
 
 
 def test_what_cannot_be_seen_in_a_file_name_is_shown_and_steers_no_terminal(inbox) -> None:

@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pytest
 
-from lakehouse.iceberg.read import landed_names
 from lakehouse.ingestion.repeated_content import repeated_content
 from lakehouse.runtime.deployment import open_engine
 from lakehouse_tests.ingestion.conftest import FRUITS
@@ -76,25 +75,3 @@ def test_a_return_to_an_earlier_content_of_the_same_name_is_told(engine, inbox, 
         " another name, or take the newer out: `lakehouse reject 'stock of today.csv' --feed"
         " fruits --why …`."
     ]
-
-
-def test_it_is_told_of_a_name_that_had_many_deliveries(engine, inbox, landed, monkeypatch):
-    monkeypatch.setattr(landed_names, "_MOST_FILES", 2)
-    inbox.put("a.csv", APPLE)
-    delivery = inbox.look().delivery
-    landed("a.csv", delivery.files[0].sha256)
-    for day in range(2, 7):
-        landed("a.csv", f"{day}" * 64, day=day)
-
-    (said,) = repeated_content(engine, FRUITS.table, delivery)
-    assert "newer content came since" in said
-
-
-def test_a_look_into_many_files_is_not_taken(engine, inbox, landed, monkeypatch):
-    inbox.put("b.csv", APPLE)
-    delivery = inbox.look().delivery
-    landed("a.csv", delivery.files[0].sha256)
-    assert len(repeated_content(engine, FRUITS.table, delivery)) == 1
-
-    monkeypatch.setattr(landed_names, "_MOST_FILES", 0)
-    assert repeated_content(engine, FRUITS.table, delivery) == []

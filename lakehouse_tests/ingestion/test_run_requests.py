@@ -295,13 +295,6 @@ def test_a_file_that_is_written_to_is_named(settings, instance) -> None:
     assert (asked.runs, asked.reason) == ((), "Still being written: inbox/fruits/a.csv.")
 
 
-def test_a_long_name_fits_into_a_tag() -> None:
-    names = [f"silver.{'x' * 80}{end}" for end in "ab"]
-    tags = [blocked_tag(name) for name in names]
-    assert all(len(tag.partition("/")[2]) <= 63 for tag in tags)
-    assert tags[0] != tags[1]
-
-
 @pytest.fixture
 def scheduled(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Repository]:
     """Loads a project with a feed that a schedule ingests."""
@@ -472,6 +465,3 @@ def test_after_a_refusal_each_stretch_of_days_is_tried_by_itself(settings, insta
     ]
     refuse(first)
     assert asked() == [second]
-
-
-CLEAN = dg.AssetKey(["silver", "bnpl_transactions_clean"])

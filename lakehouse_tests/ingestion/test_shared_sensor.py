@@ -186,11 +186,6 @@ def test_where_inboxes_are_missing_it_says_so(many: Many) -> None:
     assert "Nothing waits" in str(many.tick())
 
 
-def test_no_feed_has_a_sensor_of_the_same_name_to_itself() -> None:
-    # Names of feeds are whatever an identifier may be.
-    assert not FEEDS_SENSOR.endswith(("_files", "_batch"))
-
-
 def test_a_file_is_asked_for_by_a_run_of_its_feed_alone(many: Many) -> None:
     many.tick()
     file = many.put(LAST)
@@ -199,13 +194,6 @@ def test_a_file_is_asked_for_by_a_run_of_its_feed_alone(many: Many) -> None:
     assert len(request.asset_selection or ()) == TABLES_OF_FEED
     file.unlink()
     assert "Nothing waits" in str(many.tick())
-
-
-def test_files_of_two_feeds_are_two_runs(many: Many) -> None:
-    files = [many.put(FIRST), many.put(LAST)]
-    assert feeds_of(many.tick()) == [FIRST, LAST]
-    for file in files:
-        file.unlink()
 
 
 def test_while_a_run_of_a_feed_goes_on_others_are_asked_for(many: Many) -> None:

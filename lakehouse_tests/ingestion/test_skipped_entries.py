@@ -64,15 +64,6 @@ def test_an_ingest_says_so(inbox, folder: Path) -> None:
     assert (folder / "a.csv").exists()
 
 
-def test_of_many_their_number_is_said() -> None:
-    said = passed_over_lines(
-        [PassedOver(f"inbox/fruits/{number:03}", "a link") for number in range(120)]
-    )
-
-    assert len(said) == 21
-    assert said[-1] == "100 more are passed over."
-
-
 def test_a_sensor_tells_of_each_once_until_it_is_gone(settings: Settings) -> None:
     pipe, link = PassedOver("inbox/fruits/a", "a pipe"), PassedOver("inbox/fruits/b", "a link")
 
@@ -90,27 +81,6 @@ def test_a_sensor_tells_of_each_once_until_it_is_gone(settings: Settings) -> Non
     ]
     assert ("feed fruits: inbox/fruits/b is a link, and is passed over", "warn", "") in noted
     assert sum(1 for *_, resolved in noted if resolved == "It is no longer in the inbox.") == 2
-
-
-def test_what_was_told_is_not_said_to_be_gone_where_others_come_before_it(
-    settings: Settings,
-) -> None:
-    links = [PassedOver(f"inbox/fruits/{number:02}", "a link") for number in range(1, 21)]
-    first = PassedOver("inbox/fruits/00", "a link")
-
-    assert len(report_passed_over(settings, FRUITS, links)) == 20
-    assert report_passed_over(settings, FRUITS, [first, *links]) == []
-    assert [note.resolved for note in read_reports(settings) if note.resolved] == []
-    assert len(report_passed_over(settings, FRUITS, [first, *links[1:]])) == 1
-
-
-def test_many_links_leave_room_for_a_hidden_file(settings: Settings) -> None:
-    links = [PassedOver(f"inbox/fruits/{number:02}", "a link") for number in range(21)]
-    hidden = PassedOver("inbox/fruits/.a.csv", "hidden or unfinished by its name")
-
-    said = report_passed_over(settings, FRUITS, [*links, hidden])
-
-    assert (len(said), said[-1].split()[0]) == (21, hidden.key)
 
 
 def test_a_hidden_file_that_nobody_writes_any_more_is_told_as_a_warning(

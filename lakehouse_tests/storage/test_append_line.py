@@ -20,25 +20,6 @@ def test_an_incomplete_last_line_is_removed_and_reported(tmp_path, caplog):
     assert f"{file}: removed an incomplete last line, 6 bytes" in caplog.text
 
 
-@pytest.mark.parametrize("content", [b"", b'{"a": '])
-def test_a_file_without_a_complete_line_is_started_again(tmp_path, content):
-    file = tmp_path / "events.jsonl"
-    file.write_bytes(content)
-
-    append_line(file, b"1")
-
-    assert file.read_bytes() == b"1\n"
-
-
-def test_an_incomplete_line_longer_than_what_is_read_at_once_is_removed(tmp_path):
-    file = tmp_path / "events.jsonl"
-    file.write_bytes(b"1\n" + b"x" * 2_500_000)
-
-    append_line(file, b"2")
-
-    assert file.read_bytes() == b"1\n2\n"
-
-
 def test_a_line_that_is_there_is_not_added_again(tmp_path):
     file = tmp_path / "events.jsonl"
     for _ in range(2):

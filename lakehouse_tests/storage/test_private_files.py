@@ -87,22 +87,3 @@ def test_doctor_names_a_home_that_is_open_and_what_closes_it(settings) -> None:
         f"{settings.home} is open to other users (mode 755)",
     )
     assert line.next_step == f"Run `chmod -R go-rwx {settings.home}`."
-
-
-@pytest.mark.long
-def test_doctor_takes_a_way_in_to_the_inbox_and_names_what_else_is_open(settings) -> None:
-    settings.make_home()
-    delivered, other = settings.home / "inbox" / "fruits", settings.home / "archive"
-    delivered.mkdir(parents=True)
-    other.mkdir(mode=0o700)
-    delivered.chmod(0o777)
-    for folder in (settings.home, settings.home / "inbox"):
-        folder.chmod(0o711)
-    assert next(line for line in findings(settings) if line.name == "home").ok
-
-    other.chmod(0o755)
-    (line,) = [line for line in findings(settings) if line.name == "home"]
-    assert (line.found, line.next_step) == (
-        f"{other} is open to other users (mode 755)",
-        f"Run `chmod -R go-rwx {other}`.",
-    )

@@ -18,87 +18,11 @@ def store(aws_settings) -> S3ObjectStore:
     return open_store(aws_settings)
 
 
-def test_objects_are_those_of_the_prefix_by_time_then_key(store) -> None:
-    for key in (
-        "inbox/f/b",
-        "inbox/f/a",
-        "inbox/f/d/c",
-        "inbox/g/a",
-        "inbox/f/.hidden",
-        "inbox/f/a.tmp",
-        "inbox/f/",
-    ):
-        store.write_text(key, key)
-    found = store.objects("inbox/f/")
-    assert {item.key for item in found} == {"inbox/f/a", "inbox/f/b", "inbox/f/d/c"}
-    assert found == sorted(found, key=lambda item: (item.modified_at, item.key))
-
-
-@pytest.mark.long
-def test_more_objects_than_one_page_holds_are_found(store) -> None:
-    for number in range(1001):
-        store.client.put_object(Bucket=store.bucket, Key=f"inbox/f/{number:04}", Body=b"")
-    assert len(store.objects("inbox/f/")) == 1001
-
-
 def test_the_prefixes_that_hold_anything_are_told_by_one_look(store) -> None:
     assert store.occupied("inbox/") == set()
     for key in ("inbox/f/a", "inbox/f/d/c", "inbox/g/.hidden", "archive/h/a"):
         store.write_text(key, key)
     assert store.occupied("inbox/") == {"f", "g"}
-
-
-def test_an_object_is_seen_alike_in_a_list_and_alone(store) -> None:
-    store.write_text("inbox/f/a", "text")
-    (listed,) = store.objects("inbox/f/")
-    assert store.stat("inbox/f/a") == listed
-    assert (listed.size_bytes, listed.modified_at.microsecond) == (4, 0)
-
-
-def test_an_object_is_read(store) -> None:
-    store.write_text("a", "é")
-    with store.open("a") as raw:
-        assert raw.read(1) + raw.read() == "é".encode()
-
-
-def test_what_is_not_there_is_not_found(store) -> None:
-    assert store.stat("a") is None
-    assert not store.exists("a")
-    with pytest.raises(FileNotFoundError, match="s3://lake/a"):
-        store.open("a")
-
-
-def test_an_object_is_moved(store) -> None:
-    store.write_text("a", "text")
-    assert store.move(store.stat("a"), "d/e/b")
-    assert not store.exists("a")
-    assert store.open("d/e/b").read() == b"text"
-
-
-def test_a_key_that_is_taken_is_not_moved_to(store) -> None:
-    store.write_text("a", "new")
-    store.write_text("b", "old")
-    with pytest.raises(FileExistsError):
-        store.move(store.stat("a"), "b")
-    assert (store.open("a").read(), store.open("b").read()) == (b"new", b"old")
-
-
-def test_what_was_overwritten_is_neither_moved_nor_removed(store) -> None:
-    store.write_text("a", "old")
-    seen = store.stat("a")
-    store.write_text("a", "new")
-    assert not store.move(seen, "b")
-    assert not store.remove(seen)
-    assert store.open("a").read() == b"new"
-    assert not store.exists("b")
-
-
-def test_what_is_gone_is_neither_moved_nor_removed(store) -> None:
-    store.write_text("a", "old")
-    seen = store.stat("a")
-    assert store.remove(seen)
-    assert not store.move(seen, "b")
-    assert not store.remove(seen)
 
 
 @pytest.mark.parametrize("code", ["NoSuchKey", "PreconditionFailed"])
@@ -151,26 +75,9 @@ def test_what_is_delivered_anew_after_another_host_moved_it_costs_no_copy(
     assert (store.open("a").read(), store.open("b").read()) == (b"new", b"old")
 
 
-def test_a_file_is_put_in_the_place_of_another(store, tmp_path: Path) -> None:
-    store.write_text("a", "old")
-    (tmp_path / "file").write_text("new")
-    store.put(tmp_path / "file", "a")
-    assert store.open("a").read() == b"new"
-
-
 def test_a_bucket_that_is_not_there_is_named(aws_settings) -> None:
     with pytest.raises(UsageError, match="no bucket 'other'"):
         open_store(replace(aws_settings, bucket="other")).objects("inbox/f/")
-
-
-def test_an_object_is_exchanged_unless_it_was_overwritten(store, tmp_path: Path) -> None:
-    store.write_text("a", "old")
-    seen = store.stat("a")
-    (tmp_path / "new").write_text("new")
-
-    assert store.exchange(seen, tmp_path / "new") == store.stat("a")
-    assert store.open("a").read() == b"new"
-    assert store.exchange(seen, tmp_path / "new") is None
 
 
 def test_what_a_bucket_keeps_of_an_exchanged_object_is_removed(store, tmp_path: Path) -> None:
@@ -261,13 +168,6 @@ def test_of_removed_objects_the_versions_go_before_the_markers(store) -> None:
     assert {item.key for item in store.all_versions("f/")} == {"f/there"}
 
 
-def test_unfinished_objects_are_told_apart(store) -> None:
-    for key in ("f/a", "f/.hidden", "f/a.tmp", "f/"):
-        store.write_text(key, "")
-
-    assert {item.key for item in store.unfinished("f/")} == {"f/.hidden", "f/a.tmp"}
-
-
 def test_parts_of_what_never_appeared_are_discarded(store) -> None:
     for key in ("f/a", "g/a"):
         upload = store.client.create_multipart_upload(Bucket=store.bucket, Key=key)
@@ -284,16 +184,10 @@ def test_parts_of_what_never_appeared_are_discarded(store) -> None:
     assert store.discard_uploads("g/") == ["g/a"]
 
 
-@pytest.mark.parametrize(
-    ("code", "said"), [("AccessDenied", "s3:DeleteObjectVersion"), ("InternalError", "again")]
-)
-def test_why_a_version_was_not_deleted_is_said(store, monkeypatch, code, said) -> None:
-    refusal = {"Key": "f/a", "Code": code}
-    monkeypatch.setattr(store.client, "delete_objects", lambda **_: {"Errors": [refusal]})
+def test_a_denied_deletion_of_a_version_is_an_error(store, monkeypatch) -> None:
+    denial = {"Key": "f/a", "Code": "AccessDenied"}
+    monkeypatch.setattr(store.client, "delete_objects", lambda **_: {"Errors": [denial]})
     store.write_text("f/a", "rows")
 
-    with pytest.raises(LakehouseError, match=f"f/a was not deleted: {code}") as raised:
+    with pytest.raises(LakehouseError, match=r"f/a was not deleted.*DeleteObjectVersion"):
         store.remove_folder("f/")
-
-    assert said in str(raised.value)
-    assert ("permissions" in str(raised.value)) == (code == "AccessDenied")

@@ -7,8 +7,8 @@ import pytest
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.evolve.planning import plan
 from lakehouse.tables.feed import Feed, FeedColumn, bronze_table
-from lakehouse.tables.table import Append, Column
-from lakehouse_tests.ingestion.conftest import CUSTOMERS, FRUITS
+from lakehouse.tables.table import Column
+from lakehouse_tests.ingestion.conftest import FRUITS
 
 
 def test_bronze_holds_the_delivered_columns_as_strings_and_their_source() -> None:
@@ -22,20 +22,6 @@ def test_bronze_holds_the_delivered_columns_as_strings_and_their_source() -> Non
     assert [column.name for column in table.columns if column.required] == list(
         table.column_names[3:]
     )
-
-
-def test_bronze_appends_each_file_and_content_once() -> None:
-    table = bronze_table(FRUITS, "Fruits as delivered.")
-
-    assert isinstance(table.write, Append)
-    assert table.once_by == ("_source_file", "_source_sha256")
-
-
-def test_bronze_knows_what_is_personal() -> None:
-    table = bronze_table(CUSTOMERS, "Customers as delivered.")
-
-    assert table.personal_columns == {"email"}
-    assert table.subject == "customer_id"
 
 
 def test_bronze_knows_a_column_by_the_name_in_files_too() -> None:

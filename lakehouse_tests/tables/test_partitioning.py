@@ -124,55 +124,6 @@ def test_a_table_is_created_and_evolved_to_each_kind_of_transform(
     assert plan_now(embedded_engine, evolved).is_empty
 
 
-ROWS = (
-    "VALUES (7, 'north-1', TIMESTAMP'2024-01-01 08:00:00'), (8, 'north-2', TIMESTAMP'2024-01-02"
-    " 09:00:00'), (9, 'south-1', TIMESTAMP'2024-01-02 10:00:00')"
-)
-
-
-@pytest.mark.parametrize(
-    ("text", "values", "where", "files_read"),
-    [
-        ("zip", {"north-1", "north-2", "south-1"}, "zip = 'north-1'", 1),
-        (
-            "days(ts)",
-            {date(2024, 1, 1), date(2024, 1, 2)},
-            "ts >= TIMESTAMP'2024-01-02 00:00:00'",
-            1,
-        ),
-        ("hours(ts)", {473360, 473385, 473386}, "ts >= TIMESTAMP'2024-01-02 00:00:00'", 2),
-        ("bucket(16, id)", {3, 7, 15}, "id = 7", 1),
-        ("bucket(id, 16)", {3, 7, 15}, "id = 7", 1),
-        ("truncate(5, zip)", {"north", "south"}, "zip LIKE 'north%'", 1),
-        ("truncate(zip, 5)", {"north", "south"}, "zip LIKE 'north%'", 1),
-        ("truncate(id, 2)", {6, 8}, "id >= 8", 1),
-    ],
-)
-@pytest.mark.parametrize("later", [False, True], ids=["created", "evolved"])
-def test_files_are_split_by_each_kind_and_read_by_need(
-    embedded_engine: Engine, text: str, values: set, where: str, files_read: int, later: bool
-) -> None:
-    parts = {
-        "columns": columns(id="bigint", zip="string", ts="timestamp"),
-        "sort_order": ["id"],
-    }
-    table = declared(**parts, partitioning=[text])
-    ensure(embedded_engine, declared(**parts) if later else table)
-    apply(embedded_engine, table)
-    name = embedded_engine.catalog.sql_name(NAME)
-    embedded_engine.sql(f"INSERT INTO {name} {ROWS}")
-
-    assert {
-        value for file in files(embedded_engine, NAME) for value in file.partition.values()
-    } == values
-    read = embedded_engine.sql(f"SELECT * FROM {name} WHERE {where}")
-    rows = read.collect()
-    scan = read._jdf.queryExecution().executedPlan().collectLeaves().head()
-    assert scan.metrics().apply("resultDataFiles").value() == files_read
-    given = f"SELECT * FROM ({ROWS}) AS given (id, zip, ts) WHERE {where}"
-    assert sorted(rows) == sorted(embedded_engine.sql(given).collect())
-
-
 @pytest.mark.parametrize("mode", [None, "hash", "none"])
 @pytest.mark.parametrize(
     "how", [Append(once_by=()), Overwrite(), OverwritePartitions(by="d"), Merge(on=["id"])]

@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 from pyspark.sql import SparkSession
 
-from lakehouse.tables.quoting import between, dotted, identifier, literal, literals, typed
+from lakehouse.tables.quoting import between, dotted, identifier, literal, typed
 
 TEXTS = [
     "",
@@ -99,20 +99,9 @@ def test_a_moment_in_the_type_of_a_column_without_a_zone_is_its_time_in_utc(
     assert found
 
 
-def test_what_is_no_moment_without_a_zone_is_written_as_ever() -> None:
-    day = datetime(2026, 1, 31, 9, tzinfo=UTC)
-    assert typed(day, "date") == typed(day, "") == literal(day)
-    assert typed(3, "timestamp_ntz") == "3"
-
-
 @pytest.mark.parametrize("name", ["select", "a b", "tick`s", "größe", "order by", "1st", "a-b"])
 def test_a_column_may_have_any_name(spark: SparkSession, name: str) -> None:
     assert spark.sql(f"SELECT 1 AS {identifier(name)}").columns == [name]
-
-
-@pytest.mark.unit
-def test_values_stand_in_a_list() -> None:
-    assert literals(["a", 1, None]) == "('a', 1, NULL)"
 
 
 @pytest.mark.unit

@@ -11,7 +11,7 @@ from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.rules.rows import not_null
 from lakehouse.tables.feed import INGEST_COLUMNS, Feed, FeedColumn, is_own_name
 from lakehouse.tables.reserved_names import INGEST_NAMES, QUARANTINE_NAMES, reserved_for
-from lakehouse.tables.table import SOURCE_COLUMNS, Append, Column, IcebergTable, Merge
+from lakehouse.tables.table import SOURCE_COLUMNS, Column, IcebergTable, Merge
 
 pytestmark = pytest.mark.unit
 RESERVED = {
@@ -27,16 +27,6 @@ each = pytest.mark.parametrize(("name", "owner"), RESERVED.items())
 
 
 @each
-def test_of_a_table_are_rejected(name: str, owner: str) -> None:
-    with pytest.raises(DeclarationError) as raised:
-        IcebergTable("silver.a", "", [Column(name, "string")], Append(once_by=()))
-    assert (
-        f"silver.a declares the column {name}: the name is reserved for {owner}. Call it"
-        in (str(raised.value))
-    )
-
-
-@each
 @pytest.mark.parametrize("kind", [str, FeedColumn])
 def test_of_a_feed_are_rejected(name: str, owner: str, kind: type) -> None:
     with pytest.raises(DeclarationError) as raised:
@@ -45,12 +35,6 @@ def test_of_a_feed_are_rejected(name: str, owner: str, kind: type) -> None:
     assert f"feed a declares the column {name}" in message
     assert f"the name is reserved for {owner}. " in message
     assert f"FeedColumn({name.strip('_').lower()!r}, header={name!r})." in message
-
-
-@pytest.mark.parametrize("name", ["_id", "reasons", "row_key__", "_op", "_metadata"])
-def test_other_names_are_free(name: str) -> None:
-    Feed("a", ["id", name], "bronze.a")
-    IcebergTable("silver.a", "", [Column(name, "string")], Append(once_by=()))
 
 
 def test_the_lists_are_those_of_the_columns() -> None:

@@ -102,18 +102,3 @@ def test_a_merge_that_changes_much_writes_whole_files(
 ) -> None:
     chosen = choose_for_merge(current, version, 1000, deleted_rows, changed_rows)
     assert chosen.mode == expected
-
-
-def test_it_says_why() -> None:
-    assert [
-        str(choice)
-        for choice in (
-            choose_for_table(COW, 3, 16 * MIB, 0),
-            choose_for_merge(MOR, 3, 1000, 0, 12),
-            choose_for_merge(MOR, 3, 1000, 200, 12),
-        )
-    ] == [
-        "merge-on-read, as its files have 16 MiB or more",
-        "merge-on-read, as 1.2% of the rows in its files are changed, no more than 20%",
-        "copy-on-write, as 21.2% of the rows in its files are changed, more than 20%",
-    ]

@@ -3,8 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.read.inputs import latest
@@ -44,8 +42,6 @@ COLUMNS = [
     Column("day", "date"),
     Column("email", "string"),
 ]
-TYPES = ["boolean", "int", "bigint", "double", "date", "timestamp", "decimal(9,2)"]
-UNTYPED = ["string", "binary", "array<int>", "map<string,int>", "struct<a:int>"]
 
 
 def orders(*columns, write=None, **declaration):
@@ -91,10 +87,6 @@ def test_rows_are_not_computed_anew_because_a_cast_is_no_longer_declared():
     assert orders(rules=[not_null("id")]).declaration_hash == before.declaration_hash
 
 
-def test_rows_that_cannot_be_read_have_a_quarantine():
-    assert orders().quarantine.name == "silver.orders_quarantine"
-
-
 @pytest.mark.parametrize(
     ("column", "why"),
     [
@@ -127,14 +119,6 @@ def test_a_cast_that_is_declared_counts_alone():
     table = orders(rules=[own])
 
     assert [rule for rule in table.rules if rule.columns == ("day",)] == [own]
-
-
-def test_a_column_with_another_type_is_read_by_that():
-    columns = [
-        replace(column, type="int") if column.name == "id" else column for column in COLUMNS
-    ]
-
-    assert replace(orders(), columns=columns).casts["id"].type == "int"
 
 
 @pytest.mark.parametrize(
@@ -212,13 +196,6 @@ def test_a_name_in_place_of_the_table_is_refused():
         IcebergTable("silver.t", "t", COLUMNS, Overwrite(), rows_of="bronze.orders")
 
 
-def test_a_time_zone_that_there_is_not_is_named():
-    with pytest.raises(
-        DeclarationError, match=r"silver\.orders: time_zone is 'Mars'; expected a"
-    ):
-        orders(time_zone="Mars")
-
-
 def test_rows_that_are_of_a_table_that_is_not_read_are_refused():
     with pytest.raises(
         DeclarationError,
@@ -228,30 +205,3 @@ def test_rows_that_are_of_a_table_that_is_not_read_are_refused():
         @iceberg_asset(orders(), inputs={"rows": latest("bronze.others")})
         def made(rows):
             return rows
-
-
-@settings(deadline=None)
-@given(
-    st.dictionaries(
-        st.sampled_from("abcdefgh"),
-        st.tuples(
-            st.sampled_from([*TYPES, *UNTYPED]),
-            st.sampled_from(["string", "int", None]),
-            st.booleans(),
-        ),
-        min_size=1,
-    )
-)
-def test_of_any_table_the_typed_columns_that_are_text_there_are_read_by_their_type(parts):
-    """By column, its type, its type where the rows come from, and whether it is to be read."""
-    there = [Column(name, kind) for name, (_, kind, _) in parts.items() if kind]
-    raw = IcebergTable("bronze.r", "r", [Column("key", "string"), *there], Append(once_by=()))
-    columns = [Column(name, type_, cast=cast) for name, (type_, _, cast) in parts.items()]
-    table = IcebergTable("silver.t", "t", columns, Overwrite(), rows_of=raw)
-
-    assert {name: cast.type for name, cast in table.casts.items()} == {
-        name: type_
-        for name, (type_, kind, cast) in parts.items()
-        if type_ in TYPES and kind == "string" and cast
-    }
-    assert replace(table, comment="another").rules == table.rules

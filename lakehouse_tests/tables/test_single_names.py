@@ -2,20 +2,9 @@
 
 import pytest
 
-from lakehouse.iceberg.rules.rows import accepted, excluded, expression
 from lakehouse.tables.table import Append, Column, IcebergTable
 
 pytestmark = pytest.mark.unit
-
-
-@pytest.mark.parametrize("kind", [excluded, accepted])
-@pytest.mark.parametrize("value", ["TEST", b"TEST"])
-def test_a_rule_takes_a_single_value_as_it_is(kind, value):
-    assert kind("status", value) == kind("status", [value])
-
-
-def test_a_rule_takes_a_single_column_as_it_is():
-    assert expression("paid", "amount > 0", columns="amount").columns == ("amount",)
 
 
 def test_a_table_takes_a_single_column_as_it_is():

@@ -1,7 +1,6 @@
 """Column types, parsed and written back as Spark writes them."""
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakehouse.errors import DeclarationError
@@ -51,13 +50,6 @@ def types() -> st.SearchStrategy[ColumnType]:
     return st.recursive(
         st.sampled_from(PRIMITIVES).map(Primitive) | decimals, nested, max_leaves=6
     )
-
-
-@pytest.mark.long
-@settings(deadline=None)
-@given(types())
-def test_a_type_reads_back_as_it_is_written(column_type: ColumnType) -> None:
-    assert parse(str(column_type)) == column_type
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import json
 import re
-from dataclasses import fields, replace
+from dataclasses import fields
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.evolve.planning import plan
 from lakehouse.iceberg.rules.rows import castable
-from lakehouse.tables.table import Append, Column
+from lakehouse.tables.table import Column
 from lakehouse.tables.table_properties import table_properties
-from lakehouse.tables.upkeep import DEFAULTS, Upkeep, in_days
+from lakehouse.tables.upkeep import DEFAULTS, Upkeep
 from lakehouse_tests.iceberg.evolving import declared, state_like
 
 pytestmark = pytest.mark.unit
@@ -47,13 +47,6 @@ def test_each_part_is_the_tables_else_the_layers_else_the_default(
         of_table, of_layer = getattr(table, part.name), getattr(layer, part.name)
         expected = getattr(DEFAULTS, part.name) if of_layer is None else of_layer
         assert getattr(policy, part.name) == (expected if of_table is None else of_table)
-
-
-@given(table=DECLARED, layer=DECLARED, project=DECLARED)
-def test_it_does_not_matter_which_of_three_are_laid_over_one_another_first(
-    table: Upkeep, layer: Upkeep, project: Upkeep
-) -> None:
-    assert table.over(layer).over(project) == table.over(layer.over(project))
 
 
 @pytest.mark.parametrize(
@@ -95,20 +88,6 @@ def test_files_are_sorted_by_columns_that_iceberg_orders(
         declared(columns=columns, upkeep=Upkeep(sort_by=["id", "a"], z_order=z_order))
 
 
-def test_a_decimal_is_sorted_by_in_turn() -> None:
-    columns = [Column("id", "bigint"), Column("a", "decimal(10,2)")]
-    table = declared(columns=columns, upkeep=Upkeep(sort_by="a"))
-    assert table.upkeep_policy.sort_by == ("a",)
-
-
-def test_a_layers_order_is_refused_where_the_table_has_no_such_order() -> None:
-    columns = [Column("id", "bigint"), Column("a", "decimal(10,2)")]
-    table = declared(columns=columns)
-    layer = Upkeep(sort_by="a", z_order=True)
-    with pytest.raises(DeclarationError, match="Iceberg's z-order takes"):
-        replace(table, upkeep=table.upkeep.over(layer))
-
-
 def test_a_z_order_by_what_the_table_is_partitioned_by_is_refused() -> None:
     columns = [Column("id", "bigint"), Column("day", "date")]
     with pytest.raises(DeclarationError, match="has only day, by whose values the table is"):
@@ -135,16 +114,6 @@ def test_another_upkeep_is_a_property_that_the_next_write_sets_and_no_other_decl
     assert after.declaration_hash == before.declaration_hash
 
 
-def test_a_table_of_before_is_told_to_prune_its_metadata() -> None:
-    state = state_like(declared())
-    pruning = {name for name in state.properties if name.startswith("write.metadata.")}
-    kept = {name: value for name, value in state.properties.items() if name not in pruning}
-    (step,) = plan(declared(), replace(state, properties=kept)).automatic
-    assert len(pruning) == 2
-    for name in pruning:
-        assert name in step.description
-
-
 @pytest.mark.parametrize(
     ("days", "warning"),
     [
@@ -164,15 +133,6 @@ def test_a_plan_warns_of_snapshots_that_are_kept_for_too_short_or_too_long(
     else:
         assert warnings[0].startswith(warning)
         assert warnings[0].endswith("; expected 7 to 30 days.")
-
-
-def test_a_plan_does_not_warn_of_the_few_snapshots_of_what_runs_append() -> None:
-    day = Upkeep(keep_snapshots_for=timedelta(days=1))
-    columns = [Column("id", "bigint"), Column("run_id", "string")]
-    by_run = declared(columns=columns, write=Append(once_by=("run_id",)), upkeep=day)
-    assert plan(by_run, None).warnings == ()
-    by_id = declared(columns=columns, write=Append(once_by=("id",)), upkeep=day)
-    assert len(plan(by_id, None).warnings) == 1
 
 
 def test_a_plan_names_a_table_whose_upkeep_needs_glues_optimizers() -> None:
@@ -204,13 +164,6 @@ def _glue_operation(name: str) -> OperationModel:
     return client.meta.service_model.operation_model(name)
 
 
-def test_a_plan_warns_of_a_z_order_without_columns() -> None:
-    (warning,) = plan(declared(upkeep=Upkeep(z_order=True)), None).warnings
-    assert warning == (
-        "silver.orders declares z_order, and no columns for it; expected sort_by too."
-    )
-
-
 def test_a_quarantine_has_the_upkeep_of_its_table_but_not_the_order_of_its_files() -> None:
     table = declared(
         columns=[Column("id", "bigint"), Column("at", "timestamp")],
@@ -219,10 +172,3 @@ def test_a_quarantine_has_the_upkeep_of_its_table_but_not_the_order_of_its_files
     )
     assert table.quarantine is not None
     assert table.quarantine.upkeep == Upkeep(metadata_files=3)
-
-
-@pytest.mark.parametrize(
-    ("hours", "words"), [(24, "1 day"), (36, "1.5 days"), (168, "7 days"), (0, "0 days")]
-)
-def test_a_time_is_said_in_days(hours: int, words: str) -> None:
-    assert in_days(timedelta(hours=hours)) == words

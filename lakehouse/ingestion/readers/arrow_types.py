@@ -1,11 +1,14 @@
 """Column types of feeds as Arrow types, and values of files converted to them without loss."""
 
 import json
-from collections.abc import Callable, Collection, Iterable
-from typing import TYPE_CHECKING, Any
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import ExitStack
+from typing import IO, TYPE_CHECKING, Any
 
 from lakehouse.errors import FileRejected
-from lakehouse.ingestion.readers.csv_header import expected_header
+from lakehouse.ingestion.readers.byte_source import Readable, spooled
+from lakehouse.ingestion.readers.csv_header import expected_header, plan_header
 from lakehouse.tables import types
 from lakehouse.tables.escaping import quoted
 from lakehouse.tables.feed import Feed
@@ -20,7 +23,6 @@ _DAY_MICROSECONDS = 86_400_000_000
 
 
 def arrow_type(column_type: types.ColumnType) -> "pa.DataType":
-    """Return the Arrow type of a declared column type."""
     import pyarrow as pa
 
     if isinstance(column_type, types.Decimal):
@@ -47,11 +49,7 @@ def arrow_type(column_type: types.ColumnType) -> "pa.DataType":
 
 
 def require_declared(feed: Feed, names: Collection[str]) -> None:
-    """Check that a file without a header row has at least one declared column.
-
-    :param names: the file's columns, by their bronze names.
-    :raises FileRejected: it has none.
-    """
+    """Check that a file without a header row has at least one declared column, by bronze name."""
     if set(names).isdisjoint(feed.column_names):
         raise _rejected(
             "no declared column",
@@ -106,14 +104,53 @@ def declared_type(found: Any, *, is_part: bool = False) -> str:
     return next((name for fits, name in names if fits(found)), "string")
 
 
+class TypedReader(ABC):
+    """Reads a file whose columns have types of their own, from a temporary copy."""
+
+    def __init__(self, feed: Feed, content: Readable, *, use_threads: bool) -> None:
+        self._feed = feed
+        self._use_threads = use_threads
+        with ExitStack() as stack:
+            fields = self.open(stack.enter_context(spooled(content)))
+            names = feed.named(fields)
+            require_declared(feed, names)
+            self.header = plan_header(feed, names)
+            in_file = dict(zip(names, fields, strict=True))
+            self._fields = [in_file[name] for name in self.header.columns]
+            # Closed with the last batch.
+            self._opened = stack.pop_all()
+
+    @abstractmethod
+    def open(self, copy: IO[bytes]) -> list[str]:
+        """Open a seekable file, and return its columns."""
+
+    @abstractmethod
+    def read(self, fields: list[str]) -> "Iterator[list[pa.Array[Any]]]":
+        """Yield the values of some columns, in batches."""
+
+    def batches(self) -> "Iterator[pa.RecordBatch]":
+        """Yield the rows in order."""
+        import pyarrow as pa
+
+        names = self.header.columns
+        targets = column_types(self._feed, self.header.added)
+        first_row = 1
+        with self._opened:
+            for columns in self.read(self._fields):
+                arrays = [
+                    convert_column(self._feed, name, column, targets[name], first_row)
+                    for name, column in zip(names, columns, strict=True)
+                ]
+                batch = pa.RecordBatch.from_arrays(arrays, names=list(names))
+                first_row += batch.num_rows
+                if batch.num_rows:
+                    yield batch
+
+
 def convert_column(
     feed: Feed, name: str, column: "pa.Array[Any]", target: "pa.DataType", first_row: int
 ) -> "pa.Array[Any]":
-    """Return the values of a file's column as the declared type.
-
-    :param first_row: the number of the first value's row.
-    :raises FileRejected: the types do not match, or a value does not fit.
-    """
+    """Return values as the declared type; `first_row` is the row number of the first one."""
     import pyarrow as pa
 
     column = plain_values(column)
@@ -204,9 +241,7 @@ def _is_binary(found: Any) -> bool:
 
 
 def _is_compatible(found: Any, target: Any, *, is_part: bool = False) -> bool:
-    """Return whether a declared type is compatible with a file's type; individual values may
-    still not fit.
-    """
+    """Return whether a file's type fits a declared type; individual values may still not fit."""
     import pyarrow as pa
 
     kind, found = pa.types, _storage(found)
@@ -250,9 +285,7 @@ def _is_compatible(found: Any, target: Any, *, is_part: bool = False) -> bool:
 
 
 def _converted_in_calendar(feed: Feed, column: Any, target: Any) -> "pa.Array[Any]":
-    """Convert values; raise for dates outside of the years 1 to 9999, which Python cannot
-    represent.
-    """
+    """Convert values; raise outside of the years 1 to 9999, which Python cannot represent."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

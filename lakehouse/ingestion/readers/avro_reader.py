@@ -2,20 +2,13 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
+from functools import partial
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
 
 from lakehouse.errors import FileRejected
-from lakehouse.ingestion.readers.arrow_types import (
-    column_types,
-    convert_column,
-    json_text,
-    require_declared,
-)
+from lakehouse.ingestion.readers.arrow_types import TypedReader, json_text
 from lakehouse.ingestion.readers.byte_source import Readable, Writable, spooled
-from lakehouse.ingestion.readers.csv_header import plan_header
 from lakehouse.ingestion.readers.row_bytes import LeftOut
-from lakehouse.tables.feed import Feed
 from lakehouse.tables.types import WIDEST
 
 if TYPE_CHECKING:
@@ -27,44 +20,20 @@ _SYNC_MARKER = b"lakehouse-erased"
 """Sixteen constant bytes between blocks, so that equal rows give equal files."""
 
 
-class AvroReader:
+class AvroReader(TypedReader):
     """One file's columns and rows."""
 
-    def __init__(self, feed: Feed, content: Readable, *, use_threads: bool) -> None:  # noqa: ARG002
-        self._feed = feed
-        with ExitStack() as stack:
-            copy = stack.enter_context(spooled(content))
-            self._records = open_avro(copy)
-            self._fields = avro_fields(self._records)
-            names = feed.named([*self._fields])
-            require_declared(feed, names)
-            self.header = plan_header(feed, names)
-            self._in_files = dict(zip(names, self._fields, strict=True))
-            # Closed with the last batch.
-            self._opened = stack.pop_all()
+    def open(self, copy: IO[bytes]) -> list[str]:
+        self._records = open_avro(copy)
+        self._schemas = avro_fields(self._records)
+        return [*self._schemas]
 
-    def batches(self) -> "Iterator[pa.RecordBatch]":
-        """Yield the rows in order.
-
-        :raises FileRejected: the rows cannot be read or do not fit the declared types.
-        """
-        import pyarrow as pa
-
-        targets = column_types(self._feed, self.header.added)
-        first_row = 1
-        with self._opened:
-            while records := call_avro(lambda: _next_records(self._records)):
-                arrays = []
-                for name in self.header.columns:
-                    column = self._column(self._in_files[name], records)
-                    arrays.append(
-                        convert_column(self._feed, name, column, targets[name], first_row)
-                    )
-                yield pa.RecordBatch.from_arrays(arrays, names=list(self.header.columns))
-                first_row += len(records)
-
-    def _column(self, field: str, records: list[dict[str, Any]]) -> "pa.Array[Any]":
-        return call_avro(lambda: avro_column(self._fields[field], records, field))
+    def read(self, fields: list[str]) -> "Iterator[list[pa.Array[Any]]]":
+        while records := call_avro(lambda: _next_records(self._records)):
+            yield [
+                call_avro(partial(avro_column, self._schemas[field], records, field))
+                for field in fields
+            ]
 
 
 def _next_records(records: Iterator[Any]) -> list[dict[str, Any]]:
@@ -72,20 +41,14 @@ def _next_records(records: Iterator[Any]) -> list[dict[str, Any]]:
 
 
 def open_avro(copy: IO[bytes], **options: Any) -> Any:
-    """Open a copy of a file.
-
-    :raises FileRejected: it is not an Avro file of records.
-    """
+    """Open a seekable file."""
     import fastavro
 
     return call_avro(lambda: fastavro.reader(copy, **options))
 
 
 def avro_fields(reader: Any) -> "dict[str, Any]":
-    """Return the Avro schema of each field.
-
-    :raises FileRejected: the file has no records.
-    """
+    """Return the Avro schema of each field."""
     schema = reader.writer_schema
     if not isinstance(schema, Mapping) or schema.get("type") != "record":
         raise _unreadable("values that are no records")
@@ -93,7 +56,6 @@ def avro_fields(reader: Any) -> "dict[str, Any]":
 
 
 def avro_column(schema: Any, records: list[dict[str, Any]], field: str) -> "pa.Array[Any]":
-    """Return a field of some records as an Arrow array."""
     import pyarrow as pa
 
     found = arrow_of_avro(schema)
@@ -169,10 +131,7 @@ def _value(value: Any, found: Any) -> Any:
 
 
 def call_avro(read: Callable[[], T]) -> T:
-    """Call a function that reads an Avro file.
-
-    :raises FileRejected: the file is damaged; system errors are not caught.
-    """
+    """Call a function and reject the file if it is damaged; system errors are raised."""
     try:
         return read()
     except FileRejected:

@@ -5,11 +5,11 @@ append a tail.
 import gzip
 import hashlib
 import tempfile
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from threading import Condition
+from pathlib import PurePosixPath
+from threading import Condition, Event
 from typing import IO, Any, BinaryIO, Protocol, TypeVar
 
 from lakehouse.errors import FileRejected
@@ -40,20 +40,18 @@ class Writable(Protocol):
 
 
 class HashedBytes:
-    """The bytes of a delivered file, hashed while reading; `progress` receives the size of each
-    read.
-    """
+    """The bytes of a delivered file, hashed while reading until `stop` is set."""
 
-    def __init__(self, raw: BinaryIO, progress: Callable[[int], None]) -> None:
+    def __init__(self, raw: BinaryIO, stop: Event | None = None) -> None:
         self._raw = raw
-        self._progress = progress
+        self._stop = stop
         self._hash = hashlib.sha256()
 
     def read(self, size: int = -1, /) -> bytes:
-        """Return the next bytes."""
+        if self._stop and self._stop.is_set():
+            raise InterruptedError("Another file of the delivery could not be read.")
         block = self._raw.read(size)
         self._hash.update(block)
-        self._progress(len(block))
         return block
 
     def sha256(self) -> str:
@@ -156,46 +154,35 @@ class ParsedBytes:
 
 
 def unpacked(delivered: Readable, file_format: str) -> Readable:
-    """Return the content of a file, decompressed according to its format."""
-    if file_format.endswith(".zst"):
-        return _ZstdContent(delivered)
-    if not file_format.endswith(".gz"):
-        return delivered
-    # gzip only calls `read`; its type stubs require a complete file object.
-    return gzip.GzipFile(fileobj=delivered, mode="rb")  # type: ignore[call-overload,no-any-return]
+    codec = {".gz": "gzip", ".zst": "zstd"}.get(PurePosixPath(file_format).suffix)
+    return _Decompressed(delivered, codec) if codec else delivered
 
 
-class DamagedZstd(EOFError):
-    """A `.zst` file is truncated or damaged."""
+class DamagedCompression(Exception):
+    """A compressed file is damaged, truncated or not of its format."""
 
 
-class _ZstdContent:
-    """The content of a zstd file.
+class _Decompressed:
+    """The content of a compressed file. Arrow detects truncated files, unlike zstandard."""
 
-    Arrow decompresses it, since zstandard accepts truncated files.
-    """
-
-    def __init__(self, delivered: Readable) -> None:
+    def __init__(self, delivered: Readable, codec: Any) -> None:
         self._delivered = delivered
+        self._codec = codec
         self._stream: Any = None
 
     def read(self, size: int = -1, /) -> bytes:
-        """Return the next bytes.
-
-        :raises DamagedZstd: the file is damaged, truncated or not zstd.
-        """
         import pyarrow as pa
 
         try:
             if self._stream is None:
                 file = pa.PythonFile(_Unclosed(self._delivered), "r")  # type: ignore[arg-type]
-                self._stream = pa.CompressedInputStream(file, "zstd")
+                self._stream = pa.CompressedInputStream(file, self._codec)
             block: bytes = self._stream.read(size if size >= 0 else None)
             return block
         except OSError as error:
             if error.errno is not None:
                 raise
-        raise DamagedZstd
+        raise DamagedCompression(self._codec)
 
 
 @dataclass
@@ -206,7 +193,6 @@ class _Unclosed:
     closed: bool = False
 
     def read(self, size: int, /) -> bytes:
-        """Return the next bytes."""
         return self.content.read(size)
 
     def close(self) -> None:
@@ -215,10 +201,7 @@ class _Unclosed:
 
 @contextmanager
 def packed(target: BinaryIO, file_format: str) -> Iterator[Writable]:
-    """Yield a writer that compresses according to the format.
-
-    Compressed files contain no timestamp and no name, so equal input gives equal bytes.
-    """
+    """Yield a compressing writer without timestamp and name, so equal input gives equal bytes."""
     if file_format.endswith(".zst"):
         from zstandard import ZstdCompressor
 
@@ -233,23 +216,15 @@ def packed(target: BinaryIO, file_format: str) -> Iterator[Writable]:
 
 
 def refuse_damaged(read: Callable[[], T]) -> T:
-    """Call a function that reads a file's bytes.
-
-    :raises FileRejected: a `.gz` or `.zst` file is invalid, damaged or truncated; system errors
-        are not caught.
-    """
+    """Call a function and reject the file if its compression is damaged."""
     try:
         return read()
-    except DamagedZstd:
-        kind, found = "zstd", "one that is cut off, or bytes that zstd cannot decompress"
-    except EOFError:
-        kind, found = "gzip", "one that is cut off"
-    except (gzip.BadGzipFile, zlib.error):
-        kind, found = "gzip", "bytes that gzip cannot decompress"
+    except DamagedCompression as error:
+        codec = str(error)
     raise FileRejected(
-        f"not a {kind} file",
-        found=found,
-        expected=f"a complete {kind} file, as its name says",
+        f"not a {codec} file",
+        found=f"one that is cut off, or bytes that {codec} cannot decompress",
+        expected=f"a complete {codec} file, as its name says",
         next_step="Compress it and put it back.",
     )
 

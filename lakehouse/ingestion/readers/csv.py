@@ -23,6 +23,7 @@ from lakehouse.ingestion.readers.byte_source import (
 from lakehouse.ingestion.readers.csv_first_row import header_names
 from lakehouse.ingestion.readers.csv_header import plan_header
 from lakehouse.ingestion.readers.csv_quotes import ClosingQuotes
+from lakehouse.ingestion.readers.csv_rows import LONGEST_ROW_BYTES
 from lakehouse.tables.feed import Feed
 
 if TYPE_CHECKING:
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 BLOCK_BYTES = 4 << 20
 """The block size with threads; a few megabytes of empty fields need a hundred as rows."""
-LONGEST_ROW_BYTES = 16 << 20
-"""The block size with one thread, which limits the length of a row."""
 _CORRECT = "Correct the file and put it back."
 _SAVE_AS_UTF8 = "Save it as UTF-8 and put it back."
 # Arrow's handler of invalid rows fails for a row that is not UTF-8; the start of its messages
@@ -48,22 +47,14 @@ _NOT_UTF8 = re.compile(
 
 
 class CsvReader:
-    """Reads a file's header and rows.
-
-    `use_threads=False` is half as fast, but reports the number of an invalid row and reads
-    longer rows. `is_strict=False` accepts text after a closing quote, as early versions did.
-
-    :raises FileRejected: from the constructor for an invalid header, from `batches` for invalid
-        rows.
+    """Reads a header and rows. Without threads it is half as fast, but knows row numbers and
+    reads longer rows.
     """
 
-    def __init__(
-        self, feed: Feed, text: Readable, *, use_threads: bool, is_strict: bool = True
-    ) -> None:
+    def __init__(self, feed: Feed, text: Readable, *, use_threads: bool) -> None:
         self._feed = feed
         self._text = text
         self._use_threads = use_threads
-        self._is_strict = is_strict
         self._block_bytes = BLOCK_BYTES if use_threads else LONGEST_ROW_BYTES
         self._head = refuse_damaged(lambda: read_head(text))
         self._names_in_file = header_names(feed, self._head)
@@ -90,8 +81,7 @@ class CsvReader:
         try:
             while (batch := self._call(lambda: self._read(reader, ahead))) is not None:
                 if batch.num_rows:
-                    if self._is_strict:
-                        _check_no_header(batch, rows)
+                    _check_no_header(batch, rows)
                     rows += batch.num_rows
                     yield batch.rename_columns(list(self.header.columns))
         finally:
@@ -138,7 +128,7 @@ class CsvReader:
         quotes = ClosingQuotes(self._feed.delimiter, counts_rows=not self._use_threads)
 
         def look(block: bytes) -> None:
-            if self._is_strict and not quotes.are_followed(block):
+            if not quotes.are_followed(block):
                 number = None if self._use_threads else str(quotes.row + 1)
                 raise _rejected(
                     "text after a closing quote",
@@ -195,10 +185,8 @@ class CsvReader:
 
 
 def _check_no_header(batch: "pa.RecordBatch", rows_before: int) -> None:
-    """Check that no row repeats the header, as in concatenated files. A single-column file is
-    not checked, since its name may be a value.
-
-    :raises FileRejected: states the row number.
+    """Reject a header repeated among the rows, as in concatenated files; a single name may be a
+    value.
     """
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -5,10 +5,10 @@ Therefore the number of fields is checked first.
 """
 
 import re
-from functools import cache
 
 from lakehouse.errors import FileRejected
 from lakehouse.ingestion.readers.csv_header import expected_header
+from lakehouse.ingestion.readers.csv_rows import csv_values, row_pattern
 from lakehouse.tables.escaping import shown
 from lakehouse.tables.feed import Feed
 
@@ -21,11 +21,7 @@ _SEPARATOR_LINE = re.compile(rb'("?sep=."?[,;|\t]*)[\r\n]', re.IGNORECASE)
 
 
 def header_names(feed: Feed, head: bytes) -> tuple[str, ...]:
-    """Return the column names in the first row of a file's first megabyte.
-
-    :raises FileRejected: the file is empty, or its first row is unreadable or has too many
-        fields.
-    """
+    """Return the column names in the first row of a file's first megabyte."""
     text = head.removeprefix(BOM)
     if not text.strip():
         raise FileRejected(
@@ -37,8 +33,7 @@ def header_names(feed: Feed, head: bytes) -> tuple[str, ...]:
     check_no_separator_line(text)
     most_fields = len(feed.column_names) + MORE_COLUMNS
     row = first_row(text.lstrip(b"\r\n"), most_fields, feed.delimiter)
-    decoded = row.decode("utf-8", "replace") if row is not None else ""
-    names = _parsed(decoded, feed.delimiter) if row is not None else ()
+    names = tuple(csv_values(row, feed.delimiter)) if row is not None else ()
     if _REPLACED in "".join(names) or (
         not names and _REPLACED in text.decode("utf-8", "replace")
     ):
@@ -61,19 +56,13 @@ def header_names(feed: Feed, head: bytes) -> tuple[str, ...]:
 
 
 def check_no_separator_line(text: bytes) -> None:
-    """Check that a file does not start with a line such as `sep=;`, which only Excel reads.
-
-    :raises FileRejected: it does.
-    """
+    """Reject a file that starts with a line such as `sep=;`, which only Excel reads."""
     if match := _SEPARATOR_LINE.match(text.lstrip(b"\r\n")):
         raise lines_before_header(f"{shown(match[1].decode('utf-8', 'replace'))} in line 1", 1)
 
 
 def lines_before_header(found: str, last: int) -> FileRejected:
-    """Return the error for a file with lines before its header.
-
-    :param last: number of the last of these lines.
-    """
+    """Return the error for a file with lines before its header, up to a line number."""
     which = "line 1" if last == 1 else f"lines 1 to {last}"
     return FileRejected(
         "text before the header",
@@ -84,14 +73,9 @@ def lines_before_header(found: str, last: int) -> FileRejected:
 
 
 def _check_no_lines_before(feed: Feed, text: bytes) -> None:
-    """Check that no later line has the names of all required columns.
-
-    :raises FileRejected: states the line.
-    """
-    most_marks = len(feed.column_names) + MORE_COLUMNS
+    """Reject a file in which a later line has the names of all required columns."""
     for number, line in enumerate(text.splitlines()[1:100], start=2):
-        is_short = line.count(feed.delimiter.encode()) <= most_marks
-        names = _parsed(line.decode("utf-8", "replace"), feed.delimiter) if is_short else ()
+        names = csv_values(line, feed.delimiter)
         if feed.required_names <= {*feed.named(names)}:
             raise lines_before_header(f"the header in line {number}", number - 1)
 
@@ -99,29 +83,17 @@ def _check_no_lines_before(feed: Feed, text: bytes) -> None:
 def first_row(text: bytes, most_fields: int, delimiter: str = ",") -> bytes | None:
     """Return the first row without its line end, or None if it ends inside a quoted field.
 
-    :raises FileRejected: it has more than `most_fields` fields; the rest is not read.
+    :raises FileRejected: it has more than `most_fields` fields.
     """
-    mark = delimiter.encode()
-    for number, field in enumerate(_field(mark).finditer(text), start=1):
-        if number > most_fields:
-            raise _too_many(most_fields)
-        if field[1] == b"":
-            return None
-        if field[2] != mark:
-            return text[: field.start(2) if field[2] else field.end()]
-    return text
-
-
-@cache
-def _field(mark: bytes) -> re.Pattern[bytes]:
-    """Return the pattern of a field with its terminator.
-
-    As in Arrow, a quote opens a value only at the start of a field. The pattern does not
-    backtrack, so it is linear.
-    """
-    ends = re.escape(mark) + rb"\r\n"
-    quoted = rb'(?:"[^"]*+(?:""[^"]*+)*+("|\Z))?+'
-    return re.compile(quoted + rb"[^" + ends + rb"]*+(?:([" + ends + rb"])|\Z)")
+    pattern = row_pattern(delimiter)
+    match = pattern.match(text) or pattern.fullmatch(text + b"\n")
+    if match is None:
+        return None
+    row = match[0].rstrip(b"\r\n")
+    is_long = row.count(delimiter.encode()) >= most_fields
+    if is_long and len(csv_values(row, delimiter)) > most_fields:
+        raise _too_many(most_fields)
+    return row
 
 
 def _too_many(most_fields: int) -> FileRejected:
@@ -131,22 +103,3 @@ def _too_many(most_fields: int) -> FileRejected:
         expected=f"no more than {MORE_COLUMNS:,} more than the declared ones",
         next_step=("Put the column names in the first row, and leave out undeclared ones."),
     )
-
-
-def _parsed(row: str, delimiter: str) -> tuple[str, ...]:
-    import pyarrow as pa
-    from pyarrow import csv
-
-    # Arrow skips the byte-order mark; a second one would be part of a name.
-    block = BOM + f"{row}\n".encode()
-    try:
-        # Closed, so that no Arrow thread reads ahead while this process exits.
-        with csv.open_csv(
-            # The type stubs do not know that pyarrow accepts its own files.
-            pa.BufferReader(block),  # type: ignore[arg-type]
-            read_options=csv.ReadOptions(block_size=len(block), use_threads=False),
-            parse_options=csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-        ) as reader:
-            return tuple(reader.schema.names)
-    except pa.ArrowInvalid:
-        return ()

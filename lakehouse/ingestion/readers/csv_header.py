@@ -1,23 +1,19 @@
 """Check a file's header against its feed declaration; no I/O.
 
 Without a header, the first row may contain personal data. For a feed with personal columns, an
-undeclared name is shown only if it resembles a declared one. Otherwise its shape is shown, if
-the other names prove that the row is a header.
+undeclared name is therefore shown only by its position.
 """
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 from lakehouse.errors import FileRejected
 from lakehouse.tables.escaping import quoted
 from lakehouse.tables.feed import DELIMITERS, INGEST_COLUMNS, Feed
-from lakehouse.tables.masking import shape
 
 _SHOWN_NAMES = 30
-_ALIKE = 0.75
 _NEW_NAME = re.compile(r"^[A-Za-z][A-Za-z0-9_]*$")
 
 
@@ -34,20 +30,14 @@ class Header:
 
 
 def plan_header(feed: Feed, names: Sequence[str]) -> Header:
-    """Decide which columns of a file are read.
-
-    :param names: the file's columns, by their bronze names.
-    :raises FileRejected: there is no header, or a column is missing, repeated or undeclared.
-    """
+    """Decide which columns of a file are read, by their bronze names."""
     if not set(names) & set(feed.column_names):
         raise _no_header(feed, names)
     missing = [
         name for name in feed.column_names if name in feed.required_names and name not in names
     ]
     unknown = [name for name in names if name not in feed.column_names]
-    described = _HeaderDescription(
-        feed, tuple(names), is_proven=not missing or not feed.has_personal_columns
-    )
+    described = _HeaderDescription(feed, tuple(names))
     repeated = sorted(name for name, count in Counter(names).items() if count > 1)
     if repeated:
         raise described.rejected(
@@ -80,7 +70,6 @@ def plan_header(feed: Feed, names: Sequence[str]) -> Header:
 class _HeaderDescription:
     feed: Feed
     names: tuple[str, ...]
-    is_proven: bool
 
     def columns(self, names: Iterable[str]) -> str:
         names = list(names)
@@ -88,21 +77,18 @@ class _HeaderDescription:
         return f"{word} {self.shown(names)}"
 
     def shown(self, names: Sequence[str]) -> str:
-        visible = [
-            name for name in names if self.is_proven or _is_written_otherwise(self.feed, name)
-        ]
-        parts = [self._name(name) for name in visible[:_SHOWN_NAMES]]
-        if len(visible) > _SHOWN_NAMES:
-            parts.append(f"{len(visible) - _SHOWN_NAMES} more")
-        if len(visible) < len(names):
-            parts.append(f"{len(names) - len(visible)} not declared")
+        parts = [self._name(name) for name in names[:_SHOWN_NAMES]]
+        if len(names) > _SHOWN_NAMES:
+            parts.append(f"{len(names) - _SHOWN_NAMES} more")
         return ", ".join(parts)
 
     def _name(self, name: str) -> str:
-        if not self.feed.has_personal_columns or _is_like_declared(self.feed, name):
-            (in_file,) = _in_files(self.feed, [name])
-            return quoted(in_file)
-        return f"no. {self.names.index(name) + 1} ({shape(name)})"
+        for column in self.feed.declared_columns:
+            if column.name == name:
+                return quoted(column.name_in_files)
+        if self.feed.has_personal_columns:
+            return f"no. {self.names.index(name) + 1}"
+        return quoted(name)
 
     def rejected(self, reason: str, next_step: str) -> FileRejected:
         found = f"a header with {self.shown(self.names)}"
@@ -112,18 +98,11 @@ class _HeaderDescription:
 
 
 def expected_header(feed: Feed) -> str:
-    """Describe the expected header of the feed's files."""
     columns = feed.declared_columns
     optional = [quoted(column.name_in_files) for column in columns if column.optional]
     required = [quoted(column.name_in_files) for column in columns if not column.optional]
     text = f"{', '.join(required)} in any order"
     return f"{text}, and optionally {', '.join(optional)}" if optional else text
-
-
-def _in_files(feed: Feed, names: Iterable[str]) -> list[str]:
-    """Return the names of columns in files; undeclared columns keep their name."""
-    called = {column.name: column.name_in_files for column in feed.declared_columns}
-    return [called.get(name, name) for name in names]
 
 
 def _no_header(feed: Feed, names: Sequence[str]) -> FileRejected:
@@ -139,27 +118,6 @@ def _no_header(feed: Feed, names: Sequence[str]) -> FileRejected:
         expected=expected_header(feed),
         next_step=step,
     )
-
-
-def _is_written_otherwise(feed: Feed, name: str) -> bool:
-    """Return whether a name equals a declared one except for spaces, punctuation or invisible
-    characters.
-    """
-    return _letters(name) in map(_letters, _names(feed))
-
-
-def _is_like_declared(feed: Feed, name: str) -> bool:
-    declared = [*map(_letters, _names(feed))]
-    return bool(get_close_matches(_letters(name), declared, 1, _ALIKE))
-
-
-def _names(feed: Feed) -> list[str]:
-    """Return the declared column names in bronze and in files."""
-    return [*feed.column_names, *(column.name_in_files for column in feed.declared_columns)]
-
-
-def _letters(name: str) -> str:
-    return "".join(character for character in name.casefold() if character.isalnum())
 
 
 def _can_be_added(feed: Feed, name: str, added: Sequence[str]) -> bool:

@@ -5,10 +5,9 @@ start of the same field become one row, and the rows between them become part of
 """
 
 import re
+from codecs import BOM_UTF8
 from functools import cache
 from typing import TYPE_CHECKING
-
-from lakehouse.ingestion.readers.csv_first_row import BOM
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,7 +40,6 @@ class ClosingQuotes:
 
     @property
     def row(self) -> int:
-        """The number of rows before the fault, including the header."""
         return self._rows
 
     def are_followed(self, block: bytes) -> bool:
@@ -51,7 +49,7 @@ class ClosingQuotes:
         The first block must be at least as long as a byte-order mark.
         """
         if not self._before:
-            self._before, block = _AT_START, block.removeprefix(BOM)
+            self._before, block = _AT_START, block.removeprefix(BOM_UTF8)
         if self._counts_rows:
             return self._are_followed_by_rows(self._before + block)
         if _QUOTE not in block and self._before in (_AT_START, _IN_PLAIN):

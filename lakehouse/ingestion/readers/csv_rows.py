@@ -3,14 +3,15 @@ all others unchanged.
 """
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from functools import cache, partial
 
 from lakehouse.ingestion.readers.byte_source import Readable
-from lakehouse.ingestion.readers.csv import LONGEST_ROW_BYTES
-from lakehouse.ingestion.readers.csv_first_row import BOM
 from lakehouse.ingestion.readers.row_bytes import Row, RowBytes
 
+LONGEST_ROW_BYTES = 16 << 20
+"""The block size with one thread, which limits the length of a row."""
 # Arrow reads a row that spans two blocks. The end of a longer row is unknown: a quote may never
 # be closed.
 _MOST_PENDING_BYTES = 2 * LONGEST_ROW_BYTES
@@ -23,21 +24,18 @@ _QUOTED = rb'(?:"[^"]*+(?:""[^"]*+)*+(?:"|\Z))?+'
 
 @cache
 def csv_row_bytes(delimiter: str = ",") -> RowBytes:
-    """Return the row splitter for a delimiter."""
     return RowBytes(
         partial(csv_rows, delimiter=delimiter), partial(csv_values, delimiter=delimiter)
     )
 
 
 def csv_rows(content: Readable, delimiter: str = ",") -> Iterator[Row]:
-    """Yield all bytes of a file in order, row by row; at most one row and one block are in
-    memory.
-    """
-    pattern = _row(delimiter)
+    """Yield all bytes of a file in order, row by row, with at most one row and block in memory."""
+    pattern = row_pattern(delimiter)
     pending, number, is_over = _without_mark(content), 0, False
-    if pending.startswith(BOM):
-        yield Row(None, BOM)
-        pending = pending.removeprefix(BOM)
+    if pending.startswith(BOM_UTF8):
+        yield Row(None, BOM_UTF8)
+        pending = pending.removeprefix(BOM_UTF8)
     while not is_over:
         block = content.read(_READ_BYTES)
         is_over, pending = not block, pending + block
@@ -71,7 +69,8 @@ def csv_values(raw: bytes, delimiter: str = ",") -> list[str]:
 
 
 @cache
-def _row(delimiter: str) -> re.Pattern[bytes]:
+def row_pattern(delimiter: str) -> re.Pattern[bytes]:
+    """Return the linear pattern of a row with its line end."""
     mark = re.escape(delimiter.encode())
     value = _QUOTED + rb"[^" + mark + rb"\r\n]*+"
     return re.compile(rb"(?:" + value + mark + rb")*+" + value + rb"(?:\r\n?|\n)")
@@ -85,9 +84,8 @@ def _field(delimiter: str) -> re.Pattern[bytes]:
 
 
 def _without_mark(content: Readable) -> bytes:
-    """Read as many bytes as a byte-order mark has."""
     first = b""
-    while len(first) < len(BOM) and (block := content.read(len(BOM) - len(first))):
+    while len(first) < len(BOM_UTF8) and (block := content.read(len(BOM_UTF8) - len(first))):
         first += block
     return first
 

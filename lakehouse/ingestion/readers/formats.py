@@ -6,7 +6,6 @@ To add a format, write a reader in its own file and add it to `READERS` and to `
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from lakehouse.errors import LakehouseError
@@ -29,13 +28,7 @@ if TYPE_CHECKING:
 
 
 class FileReader(Protocol):
-    """Reads a file's columns and rows.
-
-    `use_threads=False` may be slower, but reports the number of an invalid row.
-
-    :raises FileRejected: from the constructor for invalid columns, from `batches` for invalid
-        rows.
-    """
+    """Reads a file's columns and rows; without threads maybe slower, but it knows row numbers."""
 
     header: Header
 
@@ -57,11 +50,6 @@ READERS: Mapping[str, type[FileReader]] = {
 }
 """Readers by format; a compressed file, such as `csv.gz`, uses the reader of its content."""
 
-_READERS_OF_LANDED = {"csv": partial(CsvReader, is_strict=False)}
-"""Readers for files that landed before a format was checked as strictly, so that their rows
-keep their numbers.
-"""
-
 ROW_BYTES: Mapping[str, Callable[[str], RowBytes]] = {
     "csv": csv_row_bytes,
     "jsonl": json_row_bytes,
@@ -81,32 +69,13 @@ WRITERS: Mapping[str, Callable[[Readable, LeftOut, Writable], None]] = {
 def open_reader(
     feed: Feed, file_format: str, delivered: Readable, *, use_threads: bool
 ) -> FileReader:
-    """Open a file of one of the feed's formats.
-
-    :raises FileRejected: from its reader.
-    """
+    """Open a file of one of the feed's formats, or reject it."""
     reader = READERS[uncompressed(file_format)]
     return reader(feed, unpacked(delivered, file_format), use_threads=use_threads)
 
 
-def open_landed(
-    feed: Feed, file_format: str, landed: Readable, *, use_threads: bool
-) -> FileReader:
-    """Open a file that may have landed with an earlier version.
-
-    :raises FileRejected: from its reader.
-    """
-    name = uncompressed(file_format)
-    reader = _READERS_OF_LANDED.get(name, READERS[name])
-    return reader(feed, unpacked(landed, file_format), use_threads=use_threads)
-
-
 def row_bytes(file_format: str, delimiter: str = ",") -> RowBytes:
-    """Return how a format's bytes are split into rows.
-
-    :param delimiter: the feed's delimiter, for text formats.
-    :raises LakehouseError: the format cannot be split.
-    """
+    """Return how a format's bytes are split into rows, or raise if they cannot be."""
     name = uncompressed(file_format)
     if name not in ROW_BYTES:
         raise LakehouseError(
@@ -124,13 +93,8 @@ def write_without_rows(
     *,
     delimiter: str = ",",
 ) -> None:
-    """Write a file without some rows, with the same compression. Other rows do not change; in
-    text formats, neither do other bytes.
-
-    The result is deterministic.
-
-    :param left_out: row numbers in this content.
-    :raises LakehouseError: the format cannot be rewritten.
+    """Write a file without some of its rows, deterministically and with the same compression.
+    In text formats other bytes do not change.
     """
     writer = WRITERS.get(uncompressed(file_format))
     with packed(target, file_format) as content:

@@ -138,10 +138,7 @@ class JsonReader:
         self._types = column_types(feed, self.header.added)
 
     def batches(self) -> "Iterator[pa.RecordBatch]":
-        """Yield the rows in order.
-
-        :raises FileRejected: the text is not JSON, or does not fit the declared columns.
-        """
+        """Yield the rows in order."""
         import pyarrow as pa
 
         converters = self._converters()

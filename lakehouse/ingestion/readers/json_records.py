@@ -42,10 +42,7 @@ _DECODER = json.JSONDecoder(
 
 
 class JsonRecords:
-    """The objects of a file in order, each with its text.
-
-    :raises FileRejected: during iteration, if the text is not JSON or a value is not an object.
-    """
+    """The objects of a file in order, each with its text; iteration rejects invalid JSON."""
 
     def __init__(self, content: Readable) -> None:
         self._content = content

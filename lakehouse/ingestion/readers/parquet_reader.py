@@ -1,19 +1,12 @@
 """Read the rows of a Parquet file, in the types that the feed declares."""
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from lakehouse.errors import FileRejected
-from lakehouse.ingestion.readers.arrow_types import (
-    column_types,
-    convert_column,
-    require_declared,
-)
+from lakehouse.ingestion.readers.arrow_types import TypedReader
 from lakehouse.ingestion.readers.byte_source import Readable, spooled
-from lakehouse.ingestion.readers.csv_header import plan_header
 from lakehouse.ingestion.readers.row_bytes import LeftOut
-from lakehouse.tables.feed import Feed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,75 +17,38 @@ _BATCH_ROWS = 8192
 _WRITTEN_ROWS = 1 << 16
 
 
-class ParquetReader:
+class ParquetReader(TypedReader):
     """One file's columns and rows."""
 
-    def __init__(self, feed: Feed, content: Readable, *, use_threads: bool) -> None:
-        self._feed = feed
-        self._use_threads = use_threads
-        with ExitStack() as stack:
-            copy = stack.enter_context(spooled(content))
-            self._file = open_parquet(copy)
-            names = feed.named(self._file.schema_arrow.names)
-            require_declared(feed, names)
-            self.header = plan_header(feed, names)
-            self._in_files = dict(zip(names, self._file.schema_arrow.names, strict=True))
-            # Closed with the last batch.
-            self._opened = stack.pop_all()
+    def open(self, copy: IO[bytes]) -> list[str]:
+        self._file = open_parquet(copy)
+        return self._file.schema_arrow.names
 
-    def batches(self) -> "Iterator[pa.RecordBatch]":
-        """Yield the rows in order.
-
-        :raises FileRejected: the rows cannot be read or do not fit the declared types.
-        """
-        import pyarrow as pa
-
-        targets, columns = column_types(self._feed, self.header.added), self.header.columns
-        first_row = 1
-        with self._opened:
-            batches = self._file.iter_batches(
-                _BATCH_ROWS,
-                columns=[self._in_files[name] for name in columns],
-                use_threads=self._use_threads,
-            )
-            while (batch := call_parquet(lambda: next(batches, None))) is not None:
-                read = dict(zip(batch.schema.names, batch.columns, strict=True))
-                arrays = [
-                    convert_column(
-                        self._feed, name, read[self._in_files[name]], targets[name], first_row
-                    )
-                    for name in columns
-                ]
-                first_row += batch.num_rows
-                if batch.num_rows:
-                    yield pa.RecordBatch.from_arrays(arrays, names=list(columns))
+    def read(self, fields: list[str]) -> "Iterator[list[pa.Array[Any]]]":
+        batches = self._file.iter_batches(
+            _BATCH_ROWS, columns=fields, use_threads=self._use_threads
+        )
+        while (batch := call_parquet(lambda: next(batches, None))) is not None:
+            yield [batch.column(field) for field in fields]
 
 
 def open_parquet(file: "IO[bytes] | BinaryIO") -> "ParquetFile":
-    """Open a seekable file.
-
-    :raises FileRejected: it is not a Parquet file, or is truncated.
-    """
+    """Open a seekable file."""
     from pyarrow import parquet
 
-    def opened() -> "ParquetFile":
-        return parquet.ParquetFile(
+    return call_parquet(
+        lambda: parquet.ParquetFile(
             file,
             pre_buffer=False,
             # INT96 has nanoseconds and years that do not fit 64 bits of nanoseconds.
             coerce_int96_timestamp_unit="us",
             page_checksum_verification=True,
         )
-
-    return call_parquet(opened)
+    )
 
 
 def call_parquet(read: Callable[[], T]) -> T:
-    """Call a function that reads a Parquet file.
-
-    :raises FileRejected: the file is damaged or uses features that Arrow does not read; system
-        errors are not caught.
-    """
+    """Call a function and reject the file if Arrow cannot read it; system errors are raised."""
     import pyarrow as pa
 
     try:
@@ -130,7 +86,6 @@ def write_parquet_without(content: Readable, left_out: LeftOut, target: Any) -> 
 
 
 def _codecs(file: "ParquetFile") -> Any:
-    """Return the codec of each column in the first row group."""
     if not file.metadata.num_row_groups:
         return "snappy"
     group = file.metadata.row_group(0)
