@@ -11,13 +11,6 @@ from lakehouse.tables.table import Column, IcebergTable, Overwrite
 pytestmark = pytest.mark.spark
 
 
-def test_rows_that_a_snapshot_added_are_shown(embedded_engine: Engine) -> None:
-    append(embedded_engine, 1, 2)
-    append(embedded_engine, 3, 4)
-    assert shown(embedded_engine) == [3, 4]
-    assert len(shown(embedded_engine, limit=1)) == 1
-
-
 def test_times_that_python_does_not_know_are_shown_as_text(embedded_engine: Engine) -> None:
     table = IcebergTable(
         "silver.far",
