@@ -13,7 +13,7 @@ from lakehouse.errors import SettingsError
 
 FILE = "pyproject.toml"
 _TABLE = "[tool.lakehouse]"
-_MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
+MODULE_NAME = r"(?a:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*)"
 
 
 @dataclass(frozen=True)
@@ -47,11 +47,6 @@ def find_project_file(folder: Path) -> ProjectFile | None:
     return None
 
 
-def is_module_name(text: str) -> bool:
-    """Return whether a text is a module name, such as `shop.definitions`."""
-    return _MODULE.fullmatch(text) is not None
-
-
 def _project_file(file: Path, text: str) -> ProjectFile:
     try:
         table = tomllib.loads(text).get("tool", {}).get("lakehouse", {})
@@ -67,7 +62,7 @@ def _project_file(file: Path, text: str) -> ProjectFile:
 
 def _module(file: Path, table: dict[str, Any], key: str) -> str:
     value = table.get(key)
-    if not isinstance(value, str) or not is_module_name(value):
+    if not isinstance(value, str) or not re.fullmatch(MODULE_NAME, value):
         found = f"{key} is {value!r}" if key in table else f"{key} is not given"
         raise SettingsError(
             f"{file}: in {_TABLE}, {found}; expected the name of a module.",

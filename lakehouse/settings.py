@@ -6,16 +6,28 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import ClassVar, Literal, cast, get_args
+from typing import ClassVar, Literal, cast
 
 from lakehouse.cluster_settings import ClusterSettings
 from lakehouse.errors import SettingsError
-from lakehouse.project_file import ProjectFile, find_project_file, is_module_name
-from lakehouse.setting_forms import MEMORY, VERSION, is_connect_address, value_of_form
+from lakehouse.project_file import MODULE_NAME, ProjectFile, find_project_file
+from lakehouse.setting_forms import (
+    CONNECT,
+    MEMORY,
+    SECRET_ADDRESS,
+    VERSION,
+    Form,
+    absolute_place,
+    read_path,
+    read_value,
+)
 
 Deployment = Literal["local", "aws"]
 JobService = Literal["glue", "emr", "emr-serverless"]
-_MASTER = (
+_DEPLOYMENT = Form("local|aws", "one of local, aws")
+_DEFINITIONS = Form(MODULE_NAME, "the name of a module, such as shop.definitions")
+_SITE = Form(r"s3://[^/]+(/.*)?|(?!\S*://).+", "a folder, or s3://bucket/prefix")
+_MASTER = Form(
     r"local(\[(\*|[1-9]\d*)(, *[1-9]\d*)?\])?|local-cluster\[ *\d+ *, *\d+ *, *\d+ *\]"
     r"|spark://[^,/:]+:\d+(,[^,/:]+:\d+)*|k8s://.+|yarn",
     "a master of Spark, such as local[*], local[2], spark://host:7077, k8s://… or yarn",
@@ -119,17 +131,22 @@ class Settings:
         :raises SettingsError: states the variable, the actual and the expected value.
         """
         env = os.environ if env is None else env
-        deployment = _deployment(env.get("LAKEHOUSE_DEPLOYMENT"))
+        deployment = cast(
+            Deployment, read_value(env, "LAKEHOUSE_DEPLOYMENT", _DEPLOYMENT) or "local"
+        )
         cache_root = env.get("XDG_CACHE_HOME") or "~/.cache"
         java_home = env.get("JAVA_HOME")
         project = _project_around(folder)
         root = project.root if project else Path()
-        master = value_of_form(env, "LAKEHOUSE_SPARK_MASTER", _MASTER, cls.spark_master)
-        remote = _spark_remote(env.get("SPARK_REMOTE"), master)
+        master = read_value(env, "LAKEHOUSE_SPARK_MASTER", _MASTER) or cls.spark_master
+        remote = read_value(env, "SPARK_REMOTE", CONNECT)
         cluster = ClusterSettings.from_env(env)
-        memory = value_of_form(env, "LAKEHOUSE_SPARK_MEMORY", MEMORY, "")
+        memory = read_value(env, "LAKEHOUSE_SPARK_MEMORY", MEMORY)
         if remote:
-            cluster.require_settable_by_client({"LAKEHOUSE_SPARK_MEMORY": memory or None})
+            _require_one_spark(master)
+            cluster.require_settable_by_client({"LAKEHOUSE_SPARK_MEMORY": memory})
+        site = read_value(env, "LAKEHOUSE_DOCS", _SITE)
+        definitions = read_value(env, "LAKEHOUSE_DEFINITIONS", _DEFINITIONS)
         return cls(
             home=_folder(
                 "LAKEHOUSE_HOME",
@@ -143,8 +160,8 @@ class Settings:
             spark_remote=remote,
             cluster=cluster,
             spark_master=master,
-            spark_memory=memory or None,
-            iceberg=value_of_form(env, "LAKEHOUSE_ICEBERG", VERSION, cls.iceberg),
+            spark_memory=memory,
+            iceberg=read_value(env, "LAKEHOUSE_ICEBERG", VERSION) or cls.iceberg,
             jobs=_table_jobs(env.get("LAKEHOUSE_JOBS"), deployment),
             java_home=Path(java_home) if java_home else None,
             search_path=env.get("PATH", ""),
@@ -155,16 +172,16 @@ class Settings:
             ),
             masking_key=env.get("LAKEHOUSE_MASKING_KEY") or None,
             alert_urls=_alert_urls(env.get("LAKEHOUSE_ALERT_URLS")),
-            alert_routes=_path(env.get("LAKEHOUSE_ALERT_ROUTES")),
-            heartbeat_url=_web_address(env, "LAKEHOUSE_HEARTBEAT_URL"),
-            openlineage_path=_path(env.get("LAKEHOUSE_OPENLINEAGE_FILE")),
-            openlineage_url=_web_address(env, "LAKEHOUSE_OPENLINEAGE_URL"),
+            alert_routes=read_path(env, "LAKEHOUSE_ALERT_ROUTES"),
+            heartbeat_url=_address(env, "LAKEHOUSE_HEARTBEAT_URL"),
+            openlineage_path=read_path(env, "LAKEHOUSE_OPENLINEAGE_FILE"),
+            openlineage_url=_address(env, "LAKEHOUSE_OPENLINEAGE_URL"),
             openlineage_key=env.get("LAKEHOUSE_OPENLINEAGE_KEY") or None,
             # On one line, regardless of line breaks in the variable.
             name=" ".join((env.get("LAKEHOUSE_NAME") or "").split()),
-            ui_url=_web_address(env, "LAKEHOUSE_UI_URL"),
-            docs=_site_place(env.get("LAKEHOUSE_DOCS")),
-            definitions=_definitions(env.get("LAKEHOUSE_DEFINITIONS"), project),
+            ui_url=_address(env, "LAKEHOUSE_UI_URL"),
+            docs=absolute_place(site) if site else None,
+            definitions=definitions or (project.definitions if project else SAMPLES),
             project_root=project.root if project else None,
         )
 
@@ -270,40 +287,8 @@ def _project_around(folder: Path | None) -> ProjectFile | None:
     return find_project_file(folder)
 
 
-def _definitions(value: str | None, project: ProjectFile | None) -> str:
-    if value and not is_module_name(value):
-        raise SettingsError(
-            f"LAKEHOUSE_DEFINITIONS is {value!r}; expected the name of a module, such as"
-            " shop.definitions.",
-            next_step="Correct it, or unset it for that of the project.",
-        )
-    return value or (project.definitions if project else SAMPLES)
-
-
-def _path(value: str | None) -> Path | None:
-    return Path(value).expanduser().absolute() if value else None
-
-
-def _site_place(value: str | None) -> str | None:
-    if value and "://" not in value:
-        return str(_path(value))
-    if value and not re.fullmatch(r"s3://[^/]+(/.*)?", value):
-        raise SettingsError(
-            f"LAKEHOUSE_DOCS is {value!r}; expected a folder, or s3://bucket/prefix.",
-            next_step="Correct it, or unset it for no site after runs.",
-        )
-    return value or None
-
-
-def _web_address(env: Mapping[str, str], name: str) -> str | None:
-    value = env.get(name)
-    if value and not value.startswith(("http://", "https://")):
-        # The value may be a mistyped secret.
-        raise SettingsError(
-            f"{name} does not begin with http:// or https://; expected the address of a web"
-            " page.",
-            next_step="Write it in full, or unset it.",
-        )
+def _address(env: Mapping[str, str], name: str) -> str | None:
+    value = read_value(env, name, SECRET_ADDRESS)
     return value.rstrip("/") if value else None
 
 
@@ -318,17 +303,6 @@ def _alert_urls(text: str | None) -> tuple[str, ...]:
                 next_step="Correct it; docs/monitoring.md has examples.",
             )
     return urls
-
-
-def _deployment(value: str | None) -> Deployment:
-    deployment = value or "local"
-    if deployment not in get_args(Deployment):
-        raise SettingsError(
-            f"LAKEHOUSE_DEPLOYMENT is {deployment!r}; expected one of"
-            f" {', '.join(get_args(Deployment))}.",
-            next_step="Set it to one of these, or unset it for 'local'.",
-        )
-    return cast(Deployment, deployment)
 
 
 def _bucket(name: str | None, deployment: Deployment) -> str | None:
@@ -363,22 +337,10 @@ def _table_jobs(text: str | None, deployment: Deployment) -> tuple[TableJob, ...
     return tuple(jobs)
 
 
-def _spark_remote(address: str | None, master: str) -> str | None:
-    if address and not master.startswith("local"):
+def _require_one_spark(master: str) -> None:
+    if not master.startswith("local"):
         raise SettingsError(
             f"SPARK_REMOTE and LAKEHOUSE_SPARK_MASTER={master} are both set, and name two Sparks;"
             " expected one of them.",
-            next_step="Unset SPARK_REMOTE to use that master, or else LAKEHOUSE_SPARK_MASTER.",
+            next_step="Unset one of them.",
         )
-    if address and not is_connect_address(address):
-        # In a mistyped address, the token can be anywhere.
-        found = "what is not shown here" if re.search("[;=@]", address) else repr(address)
-        raise SettingsError(
-            "SPARK_REMOTE is not an address of Spark Connect; expected sc://HOST:PORT, and"
-            f" sc://HOST:PORT/;token=TOKEN where it asks for one, found {found}.",
-            next_step=(
-                "Set it to the address of a Spark Connect server, such as sc://127.0.0.1:15002,"
-                " with %3D for a `=` in a token; or unset it."
-            ),
-        )
-    return address or None

@@ -77,7 +77,7 @@ def test_any_configuration_of_spark_is_taken_with_spaces_in_quotes():
         ("LAKEHOUSE_SPARK_CONF", "spark.a=1 secret", "no name=value as entry 2 of 2"),
         ("LAKEHOUSE_SPARK_CONF", "'spark.a=1", "cannot be read (No closing quotation)"),
         ("LAKEHOUSE_SPARK_CONF", "spark.master=yarn", "LAKEHOUSE_SPARK_MASTER sets it"),
-        ("LAKEHOUSE_SPARK_CONF", "spark.sql.ansi.enabled=false", "in silence"),
+        ("LAKEHOUSE_SPARK_CONF", "spark.sql.ansi.enabled=false", "silently"),
     ],
 )
 def test_what_cannot_be_is_named(name, value, said):

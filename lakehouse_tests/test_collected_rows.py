@@ -50,7 +50,6 @@ COLLECTED = {
     "iceberg/metadata/collected_rows.py:collect.collect": "for those who call it, named here too",
     "iceberg/metadata/arrow_frames.py:arrow_to_spark.to_pandas": "rows that the driver has already",
     "testing/try_table.py:_plain_rows.collect": OF_A_TEST,
-    "runtime/jvm_class_training.py:write_small_tables.collect": OF_A_TEST,
     "privacy/gone.py:_check_audited.to_arrow": OWN_LOG,
     "cli/demo.py:_last_week.to_arrow": "the daily summary of the sample: a row a day and currency",
     # Counts.

@@ -68,8 +68,8 @@ def test_on_aws_tables_are_in_the_bucket():
         ),
         (
             {"SPARK_REMOTE": "localhost:15002"},
-            "SPARK_REMOTE is not an address of Spark Connect",
-            "found 'localhost:15002'",
+            "SPARK_REMOTE is invalid",
+            "expected sc://HOST:PORT",
         ),
         (
             {"LAKEHOUSE_SPARK_MEMORY": "plenty"},
@@ -103,7 +103,7 @@ def test_on_aws_tables_are_in_the_bucket():
         ),
         (
             {"LAKEHOUSE_HEARTBEAT_URL": "ping.example"},
-            "LAKEHOUSE_HEARTBEAT_URL does not",
+            "LAKEHOUSE_HEARTBEAT_URL is invalid",
             "the address of a web page",
         ),
         (
@@ -113,7 +113,7 @@ def test_on_aws_tables_are_in_the_bucket():
         ),
         (
             {"LAKEHOUSE_OPENLINEAGE_URL": "marquez:5000"},
-            "LAKEHOUSE_OPENLINEAGE_URL does not",
+            "LAKEHOUSE_OPENLINEAGE_URL is invalid",
             "the address of a web page",
         ),
         (

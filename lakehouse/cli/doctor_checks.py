@@ -31,10 +31,9 @@ from lakehouse.privacy.gone import read_audited
 from lakehouse.runtime import jars, jvm
 from lakehouse.runtime.dev_address_file import DevNote, running_dev
 from lakehouse.runtime.jvm_class_archive import archive_path, archive_problem
-from lakehouse.runtime.session_configuration import driver_memory, submit_arguments
+from lakehouse.runtime.session_configuration import driver_memory
 from lakehouse.runtime.spark_address import place_of, problem_of, require_master
 from lakehouse.runtime.spark_master import read_master
-from lakehouse.runtime.spark_properties import spark_defaults
 from lakehouse.settings import SAMPLES, Settings
 
 PYTHON_VERSIONS = ((3, 11), (3, 14))
@@ -180,11 +179,7 @@ def _spark(settings: Settings) -> str:
     if settings.is_on_cluster:
         return _cluster(settings)
     if not settings.spark_remote:
-        submit_arguments(settings)
-        memory = driver_memory(settings)
-        if settings.spark_memory is None and b"spark.driver.memory" in spark_defaults(settings):
-            memory = "memory of spark-defaults.conf"
-        return f"in process: {settings.spark_master}, {memory}"
+        return f"in process: {settings.spark_master}, {driver_memory(settings)}"
     place, problem = place_of(settings.spark_remote), problem_of(settings.spark_remote)
     if problem:
         raise LakehouseError(

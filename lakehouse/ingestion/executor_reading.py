@@ -35,7 +35,7 @@ _GROUP_FILES = 100
 _MISSING = re.compile(
     r"No module named '[^']*'|Cannot run program \"[^\"]*\""
     # Messages of the `python` wrapper in an archive; see `lakehouse.runtime.executor_archive`.
-    r"|No python\d\.\d+ is on the PATH of [^\n]*|The archive of LAKEHOUSE_EXECUTOR_ARCHIVE [^\n]*"
+    r"|No python\d\.\d+ is on the PATH of [^\n]*"
 )
 _WITHOUT_PYARROW = re.compile(r"PACKAGE_NOT_INSTALLED[^\n]*|PyArrow[^\n]*must be installed")
 _OTHER_PYTHON = re.compile(r"PYTHON_VERSION_MISMATCH|Python in worker has different version")

@@ -32,6 +32,7 @@ _NO_CLASS = re.compile(
     r"catalog plugin class|PLUGIN_CLASS|ClassNotFoundException|NoClassDefFoundError"
 )
 _OF_AWS = re.compile(r"software[./]amazon[./]awssdk|org[./]apache[./]iceberg[./]aws[./]shaded")
+_ESCAPES = str.maketrans({"\\": "\\\\", "\n": "\\n", "\r": "\\r"})
 _NEXT_STEP = "`lakehouse connect-conf` prints what the server is to be started with."
 
 
@@ -53,6 +54,12 @@ def server_configuration(
         # By default it keeps all cores of a standalone cluster until it exits.
         **executor_configuration(settings, state),
     }
+
+
+def properties_text(configuration: Mapping[str, str]) -> str:
+    """Return a configuration in the format of a properties file."""
+    lines = (f"{name}={value.translate(_ESCAPES)}\n" for name, value in configuration.items())
+    return "".join(lines)
 
 
 def bounds_to_choose(settings: Settings, configuration: Mapping[str, str]) -> tuple[str, ...]:

@@ -78,14 +78,6 @@ def _refusal(host: str, port: int) -> str:
         return error.strerror or str(error)
 
 
-def _is_asked_by_tls(remote: str) -> bool:
-    """Whether PySpark's client speaks TLS there: it sends no token in clear but to this machine."""
-    address = urlsplit(remote)
-    given = dict(one.partition("=")[::2] for one in address.path.strip("/;").split(";"))
-    uses_ssl = given.get("use_ssl", "").lower() == "true"
-    return uses_ssl or ("token" in given and address.hostname != "localhost")
-
-
 def _handshake_problem(remote: str) -> str:
     import grpc
 
@@ -93,12 +85,10 @@ def _handshake_problem(remote: str) -> str:
     try:
         grpc.channel_ready_future(channel).result(timeout=HANDSHAKE_SECONDS)
     except grpc.FutureTimeoutError:
-        if _is_asked_by_tls(remote):
-            return (
-                "it accepts connections, and nothing is heard of it by TLS, which a client with a"
-                " token or use_ssl speaks, but for a token to localhost"
-            )
-        return "it accepts connections, and says nothing that a client understands"
+        return (
+            "it accepts connections, but does not reply; with a token, clients require TLS, except"
+            " on localhost"
+        )
     finally:
         channel.close()
     return ""

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from lakehouse.errors import SetupError
 from lakehouse.runtime import jars, jvm
-from lakehouse.runtime.connect_server import SERVER_CLASS
+from lakehouse.runtime.connect_server import SERVER_CLASS, properties_text
 from lakehouse.runtime.jvm_class_archive import archive_options
 from lakehouse.runtime.jvm_compilers import LATER_SECOND_COMPILER
 from lakehouse.runtime.jvm_memory import GIVES_BACK, KEEPS_LITTLE
@@ -32,10 +32,9 @@ from lakehouse.runtime.spark_log import (
     open_log,
 )
 from lakehouse.runtime.spark_master import MasterState, read_master
-from lakehouse.runtime.spark_properties import remove_properties, write_properties
 from lakehouse.runtime.temporary_folders import prepare_temporary_folder, temporary_folder
 from lakehouse.settings import Settings
-from lakehouse.storage.atomic_files import replace_text
+from lakehouse.storage.atomic_files import replace_bytes, replace_text
 
 _PYTHON_PATH = "PYTHONPATH"
 _PAUSE_SECONDS = 0.2
@@ -84,43 +83,18 @@ def with_server(settings: Settings) -> Settings:
     """Return the settings with the warm server of this home as SPARK_REMOTE, if one runs and fits
     them (`SparkServer.is_for`).
 
-    A process keeps its choice between its own Spark and the server; a restarted server can have
-    another port.
+    A process keeps its choice. A restarted server reuses its port and token.
     """
     if settings.spark_remote:
         return settings
-    chosen = _chosen.get(settings)
-    if chosen and (chosen.settings == settings or chosen.stamp == _stamp(settings)):
-        return chosen.settings
-    stamp, server = _stamp(settings), find(settings)
-    if server and not server.is_for(settings):
-        server = None
-    if chosen and server is None:
-        # A restarted server is not published yet.
-        return chosen.settings
-    found = replace(settings, spark_remote=server.remote) if server else settings
-    _chosen[settings] = _Chosen(found, stamp)
-    return found
+    if settings not in _chosen:
+        server = find(settings)
+        is_used = server is not None and server.is_for(settings)
+        _chosen[settings] = server.remote if server and is_used else None
+    return replace(settings, spark_remote=_chosen[settings])
 
 
-@dataclass(frozen=True)
-class _Chosen:
-    """The settings that a process uses, and the version of the server's note at that time."""
-
-    settings: Settings
-    stamp: tuple[int, ...]
-
-
-_chosen: dict[Settings, _Chosen] = {}
-
-
-def _stamp(settings: Settings) -> tuple[int, ...]:
-    """Return the version of the server's note."""
-    try:
-        found = _note(settings).stat()
-    except OSError:
-        return ()
-    return found.st_ino, found.st_mtime_ns
+_chosen: dict[Settings, str | None] = {}
 
 
 def find(settings: Settings) -> SparkServer | None:
@@ -157,7 +131,7 @@ def start(
     prepare_temporary_folder(settings, is_server=True)
     port = like.port if like and not like.answers else _free_port()
     token = like.token if like else secrets.token_urlsafe(24)
-    own = settings_of_server(settings)
+    own = replace(settings, spark_remote=None)
     configuration = local_configuration(own, port, read_master(own.cluster, own.spark_master))
     java_options = [
         *archive_options(settings, chosen),
@@ -165,11 +139,11 @@ def start(
         *GIVES_BACK,
     ]
     configuration = with_java_options(configuration, java_options)
-    folder = temporary_folder(settings, is_server=True)
-    properties = write_properties(own, folder, configuration)
+    # Arguments are visible to all users of the machine, and configuration can contain secrets.
+    properties = _properties_file(settings)
+    replace_bytes(properties, properties_text(configuration).encode(), mode=0o600)
     submit = Path(pyspark.__file__).parent / "bin" / "spark-submit"
     started_at = log_size(settings)
-    # Arguments are visible to all users of the machine.
     os.environ["SPARK_CONNECT_AUTHENTICATE_TOKEN"] = token
     with open_log(settings) as output, _finding_modules(settings):
         child = subprocess.Popen(
@@ -177,6 +151,7 @@ def start(
                 str(submit),
                 "--properties-file",
                 str(properties),
+                "--load-spark-defaults",
                 "--class",
                 SERVER_CLASS,
                 "spark-internal",
@@ -190,12 +165,6 @@ def start(
     return child, SparkServer(
         port, token, process, started_at, settings.deployment, settings.spark_master
     )
-
-
-def settings_of_server(settings: Settings) -> Settings:
-    """Return the settings of a server, without arguments of PySpark, which does not start it."""
-    cluster = replace(settings.cluster, pyspark_arguments=None)
-    return replace(settings, spark_remote=None, cluster=cluster)
 
 
 @contextmanager
@@ -254,7 +223,7 @@ def wait_for(settings: Settings, child: "subprocess.Popen[bytes]", server: Spark
 
 def publish(settings: Settings, server: SparkServer) -> None:
     """Publish a server that answers to the processes of this home."""
-    remove_properties(temporary_folder(settings, is_server=True))
+    _properties_file(settings).unlink(missing_ok=True)
     note = {
         "port": server.port,
         "token": server.token,
@@ -268,10 +237,15 @@ def publish(settings: Settings, server: SparkServer) -> None:
 
 def forget(settings: Settings, server: SparkServer) -> None:
     """Remove the note and the configuration of a stopped server."""
-    remove_properties(temporary_folder(settings, is_server=True))
+    _properties_file(settings).unlink(missing_ok=True)
     published = find(settings)
     if published is None or published == server:
         _note(settings).unlink(missing_ok=True)
+
+
+def _properties_file(settings: Settings) -> Path:
+    """Return the file with the server's configuration, which is removed after the start."""
+    return temporary_folder(settings, is_server=True) / "spark.properties"
 
 
 def _note(settings: Settings) -> Path:

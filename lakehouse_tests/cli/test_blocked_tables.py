@@ -7,17 +7,13 @@ import os
 from pathlib import Path
 from types import ModuleType
 
-import dagster as dg
 import pytest
 
-from lakehouse.definitions import definitions
 from lakehouse.iceberg.commit import branch
 from lakehouse.iceberg.commit.publish_refused import OVERRIDDEN_BY, OVERRIDDEN_FOR
 from lakehouse.ingestion import forced_publish
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.instance import open_instance
-from lakehouse.orchestration.io_manager import IcebergIOManager
-from lakehouse.orchestration.runs import materialize
 from lakehouse_tests.conftest import settings_at
 from lakehouse_tests.savepoint import FilledOnce
 
@@ -85,9 +81,7 @@ def test_a_refused_run_is_published_by_a_person_who_says_why(held, home: Path) -
         "The next ingest computes what follows."
     ]
     assert fruits(held) == ["Apple", "banana"]
-    assert held("retry", "silver.fruits").out == [
-        "silver.fruits is up to date: it is computed from what its inputs now hold."
-    ]
+    assert held("retry", "silver.fruits").out[0].startswith("silver.fruits: nothing to compute")
     query = "SELECT summary FROM silver.fruits.snapshots ORDER BY committed_at DESC LIMIT 1"
     (row,) = json.loads("".join(held("sql", query, "--format", "json").out))
     summary = row["summary"]
@@ -150,27 +144,6 @@ def test_a_candidate_that_the_table_went_on_without_is_not_published(held, home:
     assert ran.code == 2
     assert "was written since" in ran.err[0]
     assert fruits(held) == ["Apple"]
-
-
-@pytest.mark.long
-def test_a_run_that_failed_by_hand_and_up_to_date_is_done_again_until_one_succeeds(
-    held, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: object, **__: object) -> None:
-        raise ValueError("the function was wrong")
-
-    held("reject", "banana.csv", "--feed", "fruits", "--why", "sent by mistake")
-    assert held("ingest", "fruits").code == 0
-    up_to_date = ["silver.fruits is up to date: it is computed from what its inputs now hold."]
-    assert held("retry", "silver.fruits").out == up_to_date
-    with monkeypatch.context() as wrong, open_instance(settings_at(home)) as instance:
-        wrong.setattr(IcebergIOManager, "write", fail)
-        selection = dg.AssetSelection.assets(asset_key("silver.fruits"))
-        assert not materialize(
-            definitions(lambda: settings_at(home)), instance, selection
-        ).success
-    assert held("retry", "silver.fruits").out == ["silver.fruits: unchanged, 1 row"]
-    assert held("retry", "silver.fruits").out == up_to_date
 
 
 @pytest.mark.long
@@ -302,35 +275,6 @@ def test_a_delivery_is_rejected_by_its_content(twice, home: Path) -> None:
         path for path in (home / "rejected" / "fruits").iterdir() if path.name.endswith(".csv")
     )
     assert last in kept.name
-
-
-@pytest.mark.long
-def test_a_hash_that_no_delivery_has_is_named(twice) -> None:
-    ran = twice(
-        "reject",
-        "daily.csv",
-        "--feed",
-        "fruits",
-        "--why",
-        "it was sent by mistake",
-        "--sha256",
-        "zz",
-    )
-    assert ran.code == 2
-    assert (
-        "No delivery of 'daily.csv' has a hash that starts with 'zz'; there are" in ran.err[0]
-    )
-
-
-@pytest.mark.long
-def test_a_file_that_was_published_against_the_rules_is_taken_out_again(
-    held, home: Path
-) -> None:
-    held("publish", "silver.fruits", "--run", refused_run(home), "--why", "it is one")
-    assert fruits(held) == ["Apple", "banana"]
-    held("reject", "banana.csv", "--feed", "fruits", "--why", "it is none")
-    assert held("ingest", "fruits").code == 0
-    assert fruits(held) == ["Apple"]
 
 
 def test_a_file_that_nobody_delivered_is_named(held) -> None:

@@ -5,9 +5,12 @@ from dataclasses import replace
 import pytest
 
 from lakehouse.runtime import jars
-from lakehouse.runtime.connect_server import bounds_to_choose, server_configuration
+from lakehouse.runtime.connect_server import (
+    bounds_to_choose,
+    properties_text,
+    server_configuration,
+)
 from lakehouse.runtime.spark_master import MasterState, Worker
-from lakehouse.runtime.spark_properties import properties_text
 from lakehouse_tests.conftest import on_aws
 
 

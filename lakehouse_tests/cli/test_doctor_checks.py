@@ -18,7 +18,6 @@ from dagster._core.scheduler.instigation import (
 
 from lakehouse.alerts.alerts_sensor import HEARTBEAT_FILE, Heartbeat
 from lakehouse.cli.doctor_checks import findings
-from lakehouse.cluster_settings import ClusterSettings
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.orchestration.instance import open_instance
 from lakehouse.runtime import jars
@@ -105,33 +104,8 @@ def test_an_archive_for_executors_that_is_missing_is_named(settings):
     found = line(replace(settings, **CLUSTER, cluster=cluster), "executors")
 
     assert not found.ok
-    assert found.found == "LAKEHOUSE_EXECUTOR_ARCHIVE is /gone.tar.gz, which is not there."
+    assert "LAKEHOUSE_EXECUTOR_ARCHIVE is /gone.tar.gz" in found.found
     assert found.next_step == "Create it with `lakehouse pack-python`."
-
-
-@pytest.mark.long
-def test_an_archive_of_a_bucket_is_none_of_what_a_cluster_answers(aws_settings):
-    place = f"s3://{aws_settings.bucket}/env.tar.gz"
-    cluster = replace(aws_settings.cluster, executor_archive=place)
-    found = findings(replace(aws_settings, spark_master="yarn", cluster=cluster))
-    told = {finding.name: finding for finding in found}
-
-    assert told["spark"].ok
-    assert told["spark"].found == "yarn answers"
-    assert (
-        told["executors"].found == f"LAKEHOUSE_EXECUTOR_ARCHIVE is {place}, which is not there."
-    )
-    assert told["executors"].next_step == "Create it with `lakehouse pack-python`."
-
-
-def test_arguments_of_pyspark_that_cannot_be_read_are_named(settings):
-    cluster = ClusterSettings(pyspark_arguments="--conf 'spark.a=1 pyspark-shell")
-    found = findings(replace(settings, cluster=cluster))
-    (wrong,) = [finding for finding in found if not finding.ok]
-
-    assert wrong.name == "spark"
-    assert "PYSPARK_SUBMIT_ARGS cannot be read: No closing quotation;" in wrong.found
-    assert wrong.next_step == "Correct it, or unset it."
 
 
 def test_looking_makes_no_home(settings):
@@ -175,15 +149,6 @@ def test_a_spark_server_that_does_not_answer_is_named(settings):
 
     assert not found.ok
     assert found.found.startswith("sc://127.0.0.1:1 does not answer")
-
-
-def test_memory_of_spark_defaults_is_shown_as_such(settings, tmp_path):
-    (tmp_path / "spark-defaults.conf").write_text("spark.driver.memory 9g\n")
-    cluster = ClusterSettings(spark_conf_dir=str(tmp_path))
-    found = line(replace(settings, spark_memory=None, cluster=cluster), "spark")
-
-    assert found.ok
-    assert found.found == "in process: local[*], memory of spark-defaults.conf"
 
 
 def test_a_client_of_a_spark_server_needs_neither_java_nor_jars(settings, tmp_path):

@@ -105,4 +105,4 @@ def test_what_spark_does_not_unpack_is_refused(lakehouse: Lakehouse, file: str) 
     ran = lakehouse("pack-python", file)
 
     assert ran.code == 2
-    assert "is no place of an archive; expected a path or s3://bucket/key" in ran.err[0]
+    assert "expected a file such as executors.tar.gz" in ran.err[0]

@@ -21,11 +21,11 @@ def on_cluster(settings):
     return replace(settings, spark_master=MASTER)
 
 
-def asked(settings, *workers, told=None, **given):
+def asked(settings, *workers, **given):
     """Return what is asked of some workers, by the last part of its name."""
     here = replace(settings, cluster=ClusterSettings(**given))
     state = MasterState(tuple(workers)) if workers else None
-    configuration = executor_configuration(here, state, told or {})
+    configuration = executor_configuration(here, state)
     return {name.removeprefix("spark."): value for name, value in configuration.items()}
 
 
@@ -151,39 +151,3 @@ def test_partitions_follow_from_executors_that_are_said(settings, master):
 
     assert asked(here, executors=10)["sql.shuffle.partitions"] == "30"
     assert asked(here, executors=10, executor_cores=4)["sql.shuffle.partitions"] == "120"
-
-
-def test_what_others_tell_spark_is_not_asked_otherwise_and_the_rest_follows(on_cluster):
-    told = {"spark.executor.cores": "2", "spark.cores.max": "10"}
-    configuration = asked(on_cluster, LARGE, LARGE, told=told)
-
-    assert not {"executor.cores", "cores.max"} & set(configuration)
-    assert configuration["executor.memory"] == "8000m"
-    assert configuration["sql.shuffle.partitions"] == "30"
-
-
-def test_a_number_of_executors_that_others_tell_spark_is_kept(on_cluster):
-    told = {"spark.executor.instances": "3"}
-    configuration = asked(on_cluster, told=told)
-
-    assert configuration["dynamicAllocation.enabled"] == "false"
-    assert "executor.instances" not in configuration
-    dynamic = asked(on_cluster, told=told | {"spark.dynamicAllocation.enabled": "true"})
-    assert "dynamicAllocation.enabled" not in dynamic
-    assert "cores.max" not in dynamic
-
-
-def test_a_setting_of_the_lakehouse_goes_before_what_others_tell_spark(on_cluster):
-    told = {
-        "spark.executor.cores": "2",
-        "spark.executor.memory": "1g",
-        "spark.executor.instances": "7",
-        "spark.dynamicAllocation.enabled": "true",
-    }
-    given = {"executors": 3, "executor_cores": 4, "executor_memory": "6g"}
-    configuration = asked(on_cluster, LARGE, told=told, **given)
-
-    assert configuration["executor.cores"] == "4"
-    assert configuration["executor.memory"] == "6g"
-    assert configuration["executor.instances"] == "3"
-    assert configuration["dynamicAllocation.enabled"] == "false"

@@ -106,12 +106,7 @@ def _sparks(settings: Settings) -> Iterator[ScrubbedPlace]:
         return
     if not settings.spark_master.startswith("local"):
         yield _not_reached(f"the Spark cluster of {settings.spark_master}", _SPILLS)
-    try:
-        folders = list(folders_outside(settings))
-    except SettingsError as error:
-        yield _not_reached("the folders of Spark", str(error))
-        return
-    for name, folder in folders:
+    for name, folder in folders_outside(settings):
         yield _not_reached(f"{name} of Spark: {folder}", _TOLD_TO)
 
 

@@ -65,12 +65,9 @@ def test_a_spark_that_keeps_files_outside_of_the_home_is_named(settings):
     assert named(tunnel) == ["the Spark Connect server on localhost"]
 
 
-def with_spark(settings, configuration="", defaults="", **told):
-    """Return settings of a Spark that is told its configuration."""
-    folder = settings.home / "conf"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "spark-defaults.conf").write_text(defaults)
-    env = {"LAKEHOUSE_SPARK_CONF": configuration, "SPARK_CONF_DIR": str(folder), **told}
+def with_spark(settings, configuration="", **told):
+    """Return settings of a Spark with configuration."""
+    env = {"LAKEHOUSE_SPARK_CONF": configuration, **told}
     return replace(settings, cluster=ClusterSettings.from_env(env))
 
 
@@ -91,18 +88,6 @@ def with_spark(settings, configuration="", defaults="", **told):
             {"configuration": "spark.sql.warehouse.dir=s3a://key:secret@lake/tables"},
             "spark.sql.warehouse.dir of Spark: s3a://lake/tables",
         ),
-        (
-            {"defaults": "# A log.\nspark.eventLog.enabled  true\nspark.eventLog.dir=/logs"},
-            "spark.eventLog.dir of Spark: /logs",
-        ),
-        (
-            {"defaults": "spark.eventLog.enabled: \\\n  true"},
-            "spark.eventLog.dir of Spark: file:///tmp/spark-events",
-        ),
-        (
-            {"PYSPARK_SUBMIT_ARGS": "--conf spark.eventLog.enabled=true pyspark-shell"},
-            "spark.eventLog.dir of Spark: file:///tmp/spark-events",
-        ),
     ],
 )
 def test_a_folder_that_spark_is_told_to_use_outside_of_the_home_is_named(settings, told, place):
@@ -115,13 +100,7 @@ def test_folders_in_the_home_and_those_that_spark_does_not_use_are_none(settings
         f"spark.local.dir={home}/a,{home}/b spark.sql.warehouse.dir=file://{home}/tables"
         f" spark.eventLog.enabled=true spark.eventLog.dir={home}/logs"
     )
-    # The lakehouse sets the first two before these defaults, and the third is not on.
-    unused = (
-        "spark.local.dir /scratch\nspark.sql.warehouse.dir /tables\nspark.eventLog.dir /logs"
-    )
-
     assert named(with_spark(settings, in_home)) == []
-    assert named(with_spark(settings, defaults=unused)) == []
 
 
 def test_each_of_several_folders_is_named(settings):
@@ -131,15 +110,6 @@ def test_each_of_several_folders_is_named(settings):
         "spark.local.dir of Spark: /one",
         "spark.local.dir of Spark: /three",
     ]
-
-
-def test_folders_of_a_spark_that_cannot_be_known_are_named(settings):
-    unreadable = with_spark(settings, PYSPARK_SUBMIT_ARGS="--conf 'spark.local.dir=/one")
-
-    (place,) = places_elsewhere(unreadable)
-
-    assert place.place == "the folders of Spark"
-    assert "PYSPARK_SUBMIT_ARGS cannot be read" in place.why
 
 
 def test_where_alerts_were_sent_is_named_without_the_secret(settings):
