@@ -62,9 +62,7 @@ class ClusterSettings:
     executor_python: str | None = None
     """The Python of executors, as a path on them."""
     executor_archive: str | None = None
-    """The Python archive for executors, made by `lakehouse pack-python`: a local path, or
-    `s3://bucket/key`.
-    """
+    """The Python archive for executors: a local path, or `s3://bucket/key`."""
     pyspark_python: str | None = None
     """PYSPARK_PYTHON."""
     python_path: str | None = None
@@ -78,10 +76,7 @@ class ClusterSettings:
 
     @classmethod
     def from_env(cls, env: Mapping[str, str]) -> "ClusterSettings":
-        """Read and validate the environment.
-
-        :raises SettingsError: states the variable, the actual and the expected value.
-        """
+        """Read and validate the environment; raises SettingsError."""
         page = read_value(env, "LAKEHOUSE_SPARK_MASTER_PAGE", WEB_ADDRESS)
         configuration = tuple(_configuration(env.get("LAKEHOUSE_SPARK_CONF") or ""))
         python = env.get("LAKEHOUSE_EXECUTOR_PYTHON") or None
@@ -116,11 +111,7 @@ class ClusterSettings:
         }
 
     def require_settable_by_client(self, besides: Mapping[str, object]) -> None:
-        """Check that no setting is given that only the process that starts Spark can apply.
-
-        :param besides: other settings of that kind; None if unset.
-        :raises SettingsError: states all such settings.
-        """
+        """Raise SettingsError for settings that only the process that starts Spark can apply."""
         of_start = {
             **besides,
             "LAKEHOUSE_DRIVER_HOST": self.driver_host,

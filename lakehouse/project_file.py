@@ -1,6 +1,4 @@
-"""Find the project of a folder: the nearest parent `pyproject.toml` with a table
-`[tool.lakehouse]`.
-"""
+"""Finds the nearest parent `pyproject.toml` with a table `[tool.lakehouse]`."""
 
 import os
 import re
@@ -33,10 +31,7 @@ class ProjectFile:
 
 
 def find_project_file(folder: Path) -> ProjectFile | None:
-    """Return the project that contains a folder, or None.
-
-    :raises SettingsError: the file is not valid TOML, or lacks a module name.
-    """
+    """Return the project that contains a folder, or None; raises SettingsError."""
     for root in (folder, *folder.parents):
         file = root / FILE
         # Folders that this user cannot access are skipped.

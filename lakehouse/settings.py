@@ -37,10 +37,7 @@ _JOB = re.compile(r"([^=\s]+)=(glue|emr|emr-serverless):(\S+)")
 SAMPLES = "lakehouse.definitions"
 """The sample project, used outside of other projects."""
 _NOT_IN_A_HOME = "#?%,"
-"""Characters that end or escape the path of a URI; SQLite, Hadoop and Iceberg differ in which.
-
-A comma separates Spark's temporary folders.
-"""
+"""Characters that end or escape a URI path; a comma separates Spark's temporary folders."""
 _NOT_IN_A_CACHE = "#?%,:"
 """A colon also separates jars in Java's class path."""
 
@@ -67,9 +64,7 @@ class Settings:
     home: Path
     deployment: Deployment = "local"
     bucket: str | None = None
-    """Bucket of the `aws` deployment, with `warehouse/`, `inbox/<feed>/`, `archive/<feed>/` and
-    `rejected/<feed>/`.
-    """
+    """Bucket of the `aws` deployment."""
     region: str | None = None
     endpoint_url: str | None = None
     """The endpoint of an emulator of S3, Glue and SNS."""
@@ -90,13 +85,9 @@ class Settings:
     """The `PATH` on which `java` is searched."""
     cache_dir: Path = Path("~/.cache/lakehouse")
     masking_key: str | None = None
-    """The key of the hash that masks personal data; by default generated once and stored in the
-    home.
-    """
+    """The key that masks personal data; by default created once in the home."""
     alert_urls: tuple[str, ...] = field(default=(), repr=False)
-    """The destinations of all alerts: apprise URLs and ARNs of SNS topics. They may contain
-    secrets.
-    """
+    """Recipients of all alerts: apprise URLs and ARNs of SNS topics."""
     alert_routes: Path | None = None
     """The TOML file with routes of alerts; default: `alerts.toml` in the home, if it exists."""
     heartbeat_url: str | None = field(default=None, repr=False)
@@ -112,9 +103,7 @@ class Settings:
     ui_url: str | None = None
     """The address of Dagster's UI, used for links in alerts."""
     docs: str | None = None
-    """Where the documentation site is generated after runs: a folder, or `s3://bucket/prefix`;
-    unset disables it.
-    """
+    """Where the site is generated after runs: a folder, or `s3://bucket/prefix`."""
     definitions: str = SAMPLES
     """The module with the project; default: that of the project around the working directory.
     """
@@ -125,11 +114,7 @@ class Settings:
     def from_env(
         cls, env: Mapping[str, str] | None = None, *, folder: Path | None = None
     ) -> "Settings":
-        """Read and validate the environment (default: `os.environ`).
-
-        :param folder: a folder in the project; default: the working directory.
-        :raises SettingsError: states the variable, the actual and the expected value.
-        """
+        """Read the environment, in a folder of a project; raises SettingsError."""
         env = os.environ if env is None else env
         deployment = cast(
             Deployment, read_value(env, "LAKEHOUSE_DEPLOYMENT", _DEPLOYMENT) or "local"
@@ -186,11 +171,7 @@ class Settings:
         )
 
     def at(self, place: str) -> "Settings":
-        """Return these settings for another deployment: a home, or a bucket `s3://name` with
-        the same region and credentials.
-
-        :raises SettingsError: if the place is neither.
-        """
+        """Return settings for another home, or a bucket `s3://name`; raises SettingsError."""
         if "://" not in place:
             home = _folder("The home", place, _NOT_IN_A_HOME)
             return replace(self, home=home, deployment="local", bucket=None)
@@ -204,9 +185,7 @@ class Settings:
 
     @property
     def title(self) -> str:
-        """The name of this lakehouse for messages: its name, or host and home, and its
-        deployment.
-        """
+        """The name of this lakehouse for messages, or host and home, and its deployment."""
         return f"{self.name or f'{platform.node()}:{self.home}'} ({self.deployment})"
 
     @property
@@ -223,10 +202,7 @@ class Settings:
         return f"file://{self.home / 'warehouse'}"
 
     def make_home(self) -> None:
-        """Create the home's folder, private to the user, if it does not exist.
-
-        :raises SettingsError: if it cannot be created or is not writable.
-        """
+        """Create the home, private to the user; raises SettingsError."""
         try:
             self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
             denied = "" if os.access(self.home, os.W_OK | os.X_OK) else "Permission denied"

@@ -43,12 +43,6 @@ def test_executors_and_driver_are_read():
     )
 
 
-@pytest.mark.parametrize("port", [1024, 65476])
-def test_the_last_port_of_a_driver_is_a_port_too(port):
-    cluster = Settings.from_env({"LAKEHOUSE_DRIVER_PORT": str(port)}).cluster
-    assert cluster.driver_port == port
-
-
 def test_any_configuration_of_spark_is_taken_with_spaces_in_quotes():
     text = "spark.yarn.queue=night 'spark.executor.extraJavaOptions=-Da=1 -Db=2'"
     given = Settings.from_env({"LAKEHOUSE_SPARK_CONF": text}).cluster.configuration
@@ -151,12 +145,3 @@ def test_the_page_on_clusters_names_what_is_refused_and_why():
 def test_what_the_page_names_is_refused(name):
     with pytest.raises(SettingsError, match=rf"LAKEHOUSE_SPARK_CONF sets {re.escape(name)}, "):
         Settings.from_env({"LAKEHOUSE_SPARK_CONF": f"{name}=1"})
-
-
-def test_a_client_of_a_server_sets_what_a_session_may_set():
-    env = {
-        "SPARK_REMOTE": "sc://spark:15002",
-        "LAKEHOUSE_EXECUTOR_PYTHON": "python3.11",
-        "LAKEHOUSE_SPARK_CONF": "spark.sql.shuffle.partitions=20",
-    }
-    assert Settings.from_env(env).cluster.of_sessions == {"spark.sql.shuffle.partitions": "20"}

@@ -160,18 +160,3 @@ def test_each_place_that_collects_rows_has_a_bound():
         "Leave the rows with Spark, or state here why they are few, and what happens with more."
     )
     assert known - collecting_calls() == set(), "They are there no more."
-
-
-@pytest.mark.parametrize(
-    ("line", "calls"),
-    [
-        ("def f(rows): return rows.where('a').collect()", ["f.collect"]),
-        ("read = frame.toArrow", [".toArrow"]),
-        ("def f(rows):\n  def g(): rows.toLocalIterator()", ["g.toLocalIterator"]),
-        ("def f(rows): return rows.first()", ["f.first"]),
-        ("def f(rows): return collect(rows)", ["f.collect"]),
-        ("first(rows), versions.first", []),
-    ],
-)
-def test_a_place_is_named_by_its_function(line, calls):
-    assert list(calls_in(ast.parse(line))) == calls

@@ -9,7 +9,7 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from lakehouse.definitions import FEEDS, TABLES, defs
+from lakehouse.definitions import TABLES, defs
 from lakehouse.iceberg.read.rows_outside_partitions import HAS_PARTITION, has_partition
 from lakehouse.maintenance.health_check import HEALTHY
 from lakehouse.orchestration.asset_checks import checked_rules, severity
@@ -57,15 +57,6 @@ def test_loading_reads_no_environment(tmp_path):
     assert found.returncode == 0
 
 
-def test_a_file_is_all_that_a_table_needs():
-    assert {"bronze.raw_fruits", "silver.fruits", "silver.fruits_quarantine"} <= TABLES.keys()
-    assert FEEDS["fruits"].table == "bronze.raw_fruits"
-
-
-def test_a_delivery_of_thousands_of_days_opens_no_file_for_each():
-    assert [name for name, table in TABLES.items() if table.fanout] == []
-
-
 def test_an_asset_is_named_as_its_table():
     keys = {tuple(spec.key.path) for spec in defs.resolve_all_asset_specs()}
     assert keys == {tuple(name.split(".")) for name in TABLES}
@@ -106,43 +97,6 @@ def test_the_page_of_an_asset_leads_to_its_function_and_its_tables():
     assert metadata["lakehouse/upkeep_runs"] == dg.AssetKey(["monitoring", "upkeep_runs"])
 
 
-def test_what_follows_from_a_feed_is_as_fresh_as_it_delivers():
-    specs = {table_name(spec.key): spec for spec in defs.resolve_all_asset_specs()}
-    windows = {
-        name: spec.freshness_policy.fail_window.to_timedelta()
-        for name, spec in specs.items()
-        if spec.freshness_policy
-    }
-    fruits, transactions = FEEDS["fruits"].expected_within, FEEDS["bnpl"].expected_within
-    assert windows == {
-        "bronze.raw_fruits": fruits,
-        "silver.fruits": fruits,
-        "bronze.bnpl_transactions_raw": transactions,
-        "gold.customer_profiles": transactions,
-    }
-
-
-def test_a_check_blocks_and_weighs_as_its_rule_says():
-    checks = {
-        key.name: defs.resolve_asset_graph().get(key).blocking
-        for key in _checks("silver/fruits")
-    }
-
-    assert checks == {
-        "castable_id": False,
-        "castable_berry": False,
-        "not_null_fruit": False,
-        "not_blank_fruit": False,
-        "unique_fruit": True,
-        "excluded_fruit": True,
-        "excluded_fruit_in_any_spelling": True,
-        "no_anomaly": False,
-        "healthy": False,
-        "refused_share": False,
-        "schema_as_declared": False,
-    }
-
-
 def test_a_run_is_one_process_unless_a_spark_server_is_shared(settings):
     assert execution(settings) == {"in_process": {}}
     shared = replace(settings, spark_remote="sc://127.0.0.1:15002")
@@ -153,11 +107,6 @@ def test_a_run_is_one_process_unless_a_spark_server_is_shared(settings):
 
 def test_everything_can_be_loaded_by_dagster():
     dg.Definitions.validate_loadable(defs)
-
-
-def _checks(asset: str) -> set[dg.AssetCheckKey]:
-    graph = defs.resolve_asset_graph()
-    return {key for key in graph.asset_check_keys if key.asset_key.to_user_string() == asset}
 
 
 OF_THEIR_OWN = {NO_ANOMALY: "WARN warn", HEALTHY: "ERROR warn"}

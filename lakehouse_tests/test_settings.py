@@ -26,14 +26,6 @@ def test_the_home_is_absolute(monkeypatch, tmp_path):
     assert Settings.from_env({"LAKEHOUSE_HOME": "~/lake"}).home == Path("~/lake").expanduser()
 
 
-def test_an_empty_variable_is_one_that_is_not_set():
-    empty = Settings.from_env(
-        {"LAKEHOUSE_DEPLOYMENT": "", "SPARK_REMOTE": "", "JAVA_HOME": "", "LAKEHOUSE_CACHE": ""}
-    )
-
-    assert empty == Settings.from_env({})
-
-
 def test_a_cache_follows_the_desktop_standard_unless_it_is_named():
     assert Settings.from_env({"XDG_CACHE_HOME": "/x"}).cache_dir == Path("/x/lakehouse")
     assert Settings.from_env(
@@ -253,10 +245,3 @@ def test_a_home_that_cannot_be_made_is_named_with_why(tmp_path):
         ) as failed:
             Settings.from_env({"LAKEHOUSE_HOME": str(home)}).make_home()
         assert "Set it to another folder" in str(failed.value)
-
-
-def test_a_home_is_made_once(tmp_path):
-    settings = Settings.from_env({"LAKEHOUSE_HOME": str(tmp_path / "new" / "home")})
-    settings.make_home()
-    settings.make_home()
-    assert settings.home.is_dir()

@@ -15,7 +15,6 @@ from lakehouse.cli.quarantined_tables import all_with_quarantine, table_with_qua
 from lakehouse.cli.show_group import ShowGroup
 from lakehouse.cli.why_and_by_options import by_option, why_kept_option
 from lakehouse.errors import UsageError
-from lakehouse.iceberg.read.rows_outside_partitions import HAS_PARTITION
 from lakehouse.tables.escaping import shown
 from lakehouse.tables.suggestions import meant_name
 
@@ -147,7 +146,6 @@ def replay(state: State, name: str) -> None:
     inserted into the table, and the remaining rows stay in quarantine. Partitions with such rows
     are recomputed in full, an unpartitioned table entirely, as by `lakehouse backfill`.
     """
-    from lakehouse.iceberg.read.refused_rows import count_refused
     from lakehouse.orchestration.replay import replay as judge_again
 
     owner = table_with_quarantine(state, name)
@@ -156,7 +154,6 @@ def replay(state: State, name: str) -> None:
     assets = (asset for run in replayed.runs for asset in run.assets)
     messages = (message for run in replayed.runs for message in run.messages)
     lines = [*describe_tables(assets), *_describe(owner.name, replayed)]
-    lines += _describe_outside(owner.name, count_refused(state.engine, owner))
     conclude(lines, messages, success=replayed.success)
 
 
@@ -171,20 +168,6 @@ def _describe(table: str, replayed: "Replayed") -> list[str]:
     )
     clear = f"lakehouse quarantine clear {table} --why …: takes out what nobody will correct."
     return [left, clear] if stay else [left]
-
-
-def _describe_outside(table: str, refused: "RefusedRows") -> list[str]:
-    """Return the next step for rows that no correction of the table can change."""
-    rows = sum(rule.rows for rule in refused.by_rule if rule.name == HAS_PARTITION)
-    if not rows:
-        return []
-    belong = "belongs" if rows == 1 else "belong"
-    return [
-        f"{count(rows, 'row')} {belong} to no partition, by a column that was computed as"
-        f" {'it' if rows == 1 else 'they'} landed. After a correction there, take the file out by"
-        f" `lakehouse reject`, and deliver it again; lakehouse quarantine {table} --rule"
-        f" {HAS_PARTITION} shows which."
-    ]
 
 
 for _command in (show, replay, clear):

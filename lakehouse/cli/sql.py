@@ -95,10 +95,7 @@ def _start(state: State, statements: Sequence[str], write: bool) -> Sequence[str
 def _run_all(
     state: State, statements: Sequence[str], locked: Sequence[str], form: Format
 ) -> set[str]:
-    """Run statements, print their results, and return the names of their columns.
-
-    JSON results are one array, also after an error.
-    """
+    """Run statements, print their results, and return the names of their columns."""
     columns: set[str] = set()
     is_array = form == "json" and len(statements) > 1
     results: list[str] = []

@@ -34,11 +34,7 @@ _NAMED = 2
 
 @dataclass(frozen=True)
 class Checks:
-    """Last results of a table's checks.
-
-    A check that failed only for quarantined rows counts as passed, since published rows pass
-    it; the quarantine has its own count.
-    """
+    """Last results of checks; a check that failed only for quarantined rows counts as passed."""
 
     passed: int = 0
     warned: Sequence[str] = ()
@@ -165,10 +161,7 @@ def table_statuses(
 
 
 def with_conditions(statuses: Sequence[TableStatus], states: TableStates) -> list[TableStatus]:
-    """Return statuses with their conditions, the worst first.
-
-    Blocked tables show no passed checks: these evaluated an unpublished candidate.
-    """
+    """Return statuses with conditions, the worst first; blocked tables show no passed checks."""
     conditions = states.conditions(status.table for status in statuses)
     changed = []
     for status in statuses:
@@ -216,13 +209,7 @@ def _compactions(
     from lakehouse.maintenance.planner import plan_compactions
     from lakehouse.maintenance.upkeep_round import known_of
 
-    try:
-        known = known_of(engine, upkept, now)
-    except (TableUnreadable, OSError):
-        # Show the tables even so.
-        why = "unknown, since what upkeep remembers cannot be read; see `lakehouse doctor`"
-        return {health.table: why for health in healths}
-    steps = plan_compactions(healths, known, now)
+    steps = plan_compactions(healths, known_of(engine, upkept, now), now)
     return {name: "due" if step.is_due else step.reason for name, step in steps.items()}
 
 

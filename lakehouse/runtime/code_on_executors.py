@@ -84,9 +84,7 @@ def send_project(session: "SparkSession", settings: Settings) -> None:
 
 
 def package_zip(settings: Settings) -> Path:
-    """Return a zip of this package's modules: cached, or in this process's temporary folder if the
-    cache is not writable.
-    """
+    """Return a zip of this package, in the cache or in this process's temporary folder."""
     root = Path(lakehouse.__file__).parent
     modules = sorted(root.rglob("*.py"))
     files = {path.relative_to(root.parent).as_posix(): path.read_bytes() for path in modules}

@@ -75,10 +75,7 @@ class ArchiveManifest:
 
     @classmethod
     def of(cls, requested: Iterable[str]) -> "ArchiveManifest":
-        """Return the manifest of an archive that is created in this environment.
-
-        :raises UsageError: if a requested package is not installed.
-        """
+        """Return the manifest of an archive that is created in this environment."""
         installed = installed_packages(requested)
         versions = {name: package.version for name, package in installed.items()}
         return cls(python_here(), platform_here(), tuple(requested), versions)
@@ -141,10 +138,7 @@ def archive_bytes(manifest: ArchiveManifest, files: Mapping[str, Path]) -> bytes
 
 
 def require_archive(settings: Settings, place: str) -> ArchiveManifest:
-    """Return the manifest of an archive that equals one created now.
-
-    :raises SetupError: if it is missing, unreadable, or older than the installed packages.
-    """
+    """Return the manifest of an archive that equals one created now; raises SetupError."""
     with _naming(place):
         manifest = _manifest_at(settings, place)
     if manifest is None:
@@ -160,10 +154,7 @@ def require_archive(settings: Settings, place: str) -> ArchiveManifest:
 
 
 def archive_file(settings: Settings) -> Path:
-    """Return the archive of the settings as a local file; one in a bucket is cached.
-
-    :raises SetupError: if one in a bucket is missing or unreadable.
-    """
+    """Return the archive as a local file; one in a bucket is cached; raises SetupError."""
     place = settings.cluster.executor_archive
     assert place
     if not is_in_bucket(place):
@@ -199,11 +190,7 @@ def read_manifest(archive: BinaryIO) -> ArchiveManifest | None:
 
 
 def installed_packages(requested: Iterable[str]) -> dict[str, Distribution]:
-    """Return packages and their dependencies by name.
-
-    :raises UsageError: if a requested one is not installed.
-    :raises SetupError: if a dependency is not installed.
-    """
+    """Return packages and their dependencies; raises UsageError or SetupError for missing ones."""
     packages: dict[str, Distribution] = {}
     for name in requested:
         try:
@@ -242,10 +229,7 @@ def _add_package(
 
 
 def runtime_files(packages: Mapping[str, Distribution]) -> dict[str, Path]:
-    """Return the files that importing the packages needs, by path below `site-packages`.
-
-    :raises SetupError: if the files of a package are unknown or missing.
-    """
+    """Return the files that imports need, by path below `site-packages`; raises SetupError."""
     files: dict[str, Path] = {}
     for name, package in packages.items():
         next_step = f"Run `pip install --force-reinstall {name}`."

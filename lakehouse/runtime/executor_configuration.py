@@ -1,6 +1,4 @@
-"""The resources that an application requests from a cluster: executors, their cores and memory, and
-shuffle partitions.
-"""
+"""The executors, cores, memory and partitions that an application requests from a cluster."""
 
 from lakehouse.runtime.spark_master import STANDALONE, MasterState, Worker
 from lakehouse.settings import Settings
@@ -75,9 +73,7 @@ def executor_configuration(settings: Settings, state: MasterState | None) -> dic
 def _cores_of_each(
     state: MasterState, worker: Worker, executors: int | None, limit: int
 ) -> int:
-    """Return the largest number of cores per executor with which all executors can use nearly the
-    application's share, or with which the requested executors fit on the workers.
-    """
+    """Return the largest number of cores per executor that uses nearly the whole share."""
     room = {
         cores: sum(worker.cores // cores for worker in state.workers)
         for cores in range(1, min(_MAX_EXECUTOR_CORES, worker.room) + 1)
@@ -96,9 +92,7 @@ def _share(state: MasterState | None) -> int | None:
 
 
 def _target_worker(state: MasterState) -> Worker:
-    """Return the worker that an executor must fit on: the one with the most free cores, or the
-    smallest if none are free.
-    """
+    """Return the worker with the most free cores, or the smallest if none are free."""
     available = max(state.workers, key=lambda worker: worker.free_cores)
     if available.free_cores:
         return available

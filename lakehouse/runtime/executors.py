@@ -34,11 +34,7 @@ def is_elsewhere(master: str) -> bool:
 
 
 def require_executor(session: "SparkSession", settings: Settings) -> None:
-    """Wait until an executor has run a task, where Spark is on a cluster.
-
-    :raises SetupError: if none has within the time of the settings; names the applications with
-        the cores.
-    """
+    """Wait until an executor of a cluster has run a task; raises SetupError."""
     master = master_of(session)
     if not is_elsewhere(master):
         return
@@ -69,10 +65,7 @@ def no_executor(
 
 
 def spark_page(session: "SparkSession", settings: Settings) -> str:
-    """Return the URL of a session's Spark UI on a cluster; empty if unknown.
-
-    A client of Spark Connect only knows the page of the master, which links to it.
-    """
+    """Return the URL of a session's Spark UI on a cluster; empty if unknown."""
     if settings.is_on_cluster:
         return session.sparkContext.uiWebUrl or ""
     if not settings.spark_remote:
@@ -128,19 +121,14 @@ class Waiting:
 
 
 def watch_executors(context: "SparkContext", settings: Settings, master: str) -> None:
-    """Let the work of this process's Spark on a cluster fail if all executors have exited, and
-    none starts within the time of the settings.
-    """
+    """Fail the work of this process's Spark if all executors exited and none starts in time."""
     Thread(target=_watch_context, args=(context, settings, master), daemon=True).start()
 
 
 def no_executor_left(
     settings: Settings, master: str, state: MasterState | None, seconds: float
 ) -> SetupError:
-    """Return the error of a run whose executors have all exited.
-
-    `lakehouse.iceberg.metadata.error_explanations` recognizes its text.
-    """
+    """Return the error of lost executors; `error_explanations` recognizes its text."""
     return SetupError(
         f"All executors on {master} ended in the middle of it, and no other came within"
         f" {seconds:g} s: {reason_of(settings, master, state)}.",

@@ -1,6 +1,4 @@
-"""Folders outside of the home in which LAKEHOUSE_SPARK_CONF and SPARK_LOCAL_DIRS let Spark keep
-spill files, event logs and tables.
-"""
+"""Spark's folders outside of the home, by LAKEHOUSE_SPARK_CONF and SPARK_LOCAL_DIRS."""
 
 import re
 from collections.abc import Iterator

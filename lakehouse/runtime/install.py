@@ -1,6 +1,4 @@
-"""What `lakehouse setup` does once the Python packages are there: it sees to a JVM, Spark's
-jars and a quick start.
-"""
+"""`lakehouse setup`: a JVM, Spark's jars and the class archive."""
 
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
@@ -12,14 +10,7 @@ from lakehouse.settings import Settings
 
 
 def set_up(settings: Settings, console: Console, *, archive: bool = True) -> None:
-    """Choose the JVM and fetch the jars that are missing or damaged, with a bar of the bytes on
-    disk.
-
-    It may be run at any time; where all is there, it says so and uses no network.
-
-    :param archive: whether Java's classes are archived as well.
-    :raises SetupError: when there is no JVM, or when a jar could not be fetched.
-    """
+    """Choose the JVM, fetch missing or damaged jars, and archive classes; raises SetupError."""
     chosen = jvm.find(settings)
     total_bytes = sum(jar.size_bytes for jar in jars.pinned(settings))
     if not console.is_terminal and any(

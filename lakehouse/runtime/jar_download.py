@@ -52,9 +52,7 @@ IN_SPARK_OR_ICEBERG = (
     "software.amazon.awssdk:utils",
     "software.amazon.s3.analyticsaccelerator:*",
 )
-"""Dependencies of the S3 jars: hundreds of megabytes that are unused, or included in Spark and in
-Iceberg's AWS bundle.
-"""
+"""Dependencies of the S3 jars that are unused, or included in Spark or Iceberg's AWS bundle."""
 _PREFIX = ".fetching-"
 _LOCK_SECONDS = 3600.0
 
@@ -123,9 +121,7 @@ def _resolve(
 
 
 def _reasons(log: str) -> str:
-    """Return the reasons in the resolver's log, without those of a repository that never has these
-    jars.
-    """
+    """Return the reasons in the resolver's log, without a repository that never has these jars."""
     pattern = r"Host \S+ not found|Server access error at url \S+ \(.+\)$|Caused by: .+"
     reasons: list[str] = []
     for line in re.findall(pattern, log, re.MULTILINE):

@@ -1,9 +1,4 @@
-"""The jars that Spark is given: pinned, fetched once by Spark's own resolver, and never
-resolved at a session's start.
-
-They are shared by all clones of a user. A size is compared at each session's start, where it
-costs nothing; the hash at set-up and by `doctor`.
-"""
+"""The pinned jars, checked by size at each start and by hash by setup and `doctor`."""
 
 from dataclasses import dataclass
 from hashlib import file_digest
@@ -123,18 +118,12 @@ _S3A = {
         ),
     ),
 }
-"""By the line of Spark: the file system of S3 for the Hadoop that is in it, and what that needs of
-the AWS SDK beside the bundle of Iceberg. Hadoop 3.3 is on the first SDK, of which the bundle has
-nothing.
-"""
+"""S3 file systems by Spark version, with what the AWS bundle of Iceberg does not contain."""
 _BLIND_TO_THE_CATALOG_FILE = ("1.7.1",)
 
 
 def pinned(settings: Settings) -> tuple[Jar, ...]:
-    """Return the jars for the Spark that is installed and the Iceberg of the settings.
-
-    :raises SetupError: when they do not go together.
-    """
+    """Return the jars for the installed Spark and the configured Iceberg; raises SetupError."""
     line, iceberg = spark_line(), settings.iceberg
     runtime = _RUNTIMES.get((line, iceberg))
     if runtime is None:
@@ -175,11 +164,7 @@ def path(settings: Settings, jar: Jar) -> Path:
 
 
 def require(settings: Settings, jars: tuple[Jar, ...] | None = None) -> None:
-    """Compare the jars' sizes, as far as a session's start can afford to look.
-
-    :param jars: all that are pinned unless others are given.
-    :raises SetupError: when one is missing or damaged.
-    """
+    """Compare the sizes of jars; raises SetupError for a missing or damaged one."""
     for jar in pinned(settings) if jars is None else jars:
         if damage := size_problem(jar, path(settings, jar)):
             raise SetupError(damage, next_step=NEXT_STEP)

@@ -49,9 +49,7 @@ _WRAPPED = "LAKEHOUSE_WRAPS"
 
 @dataclass(frozen=True)
 class Jvm:
-    """A JVM that Spark can run on; `passed_over` says why those before it in the order were not
-    taken.
-    """
+    """A JVM that Spark can run on; `passed_over` states why earlier candidates were skipped."""
 
     home: Path
     version: int
@@ -95,10 +93,7 @@ def major_version(text: str) -> int | None:
 
 
 def find(settings: Settings) -> Jvm:
-    """Choose the JVM.
-
-    :raises SetupError: when none of the three is there, and says what each lacked.
-    """
+    """Choose the JVM; raises SetupError with the problem of each candidate."""
     passed_over: list[str] = []
     for source, home in _candidates(settings):
         release = _release(home) if home else None
@@ -114,14 +109,7 @@ def find(settings: Settings) -> Jvm:
 
 
 def prepare(settings: Settings) -> Jvm:
-    """Choose the JVM and tell PySpark of it, in the environment of this process; what it starts
-    inherits that.
-
-    Without it, PySpark looks for Spark and Python on the PATH, and finds them only in a venv
-    that is activated.
-
-    :raises SetupError: when there is none.
-    """
+    """Choose the JVM and set it in the environment of this process, for PySpark."""
     import pyspark
 
     jvm = find(settings)
@@ -146,9 +134,7 @@ def _wrap(jvm: Jvm, settings: Settings) -> Path:
 
 
 def _trust(home: Path) -> str:
-    """Return the option that has the JVM trust whom the machine trusts; none where its files do
-    not tell.
-    """
+    """Return the option for the machine's certificate authorities; empty if unknown."""
     certificates = system_certificates()
     if not certificates:
         return ""
@@ -184,9 +170,7 @@ def _problem(source: Source, home: Path | None, release: Release | None) -> str:
 
 
 def _home_of(java: Path) -> Path | None:
-    """Ask where a `java` belongs: shims and the one of macOS are no part of a JVM's own
-    folder.
-    """
+    """Ask a `java` for its home; shims and macOS's are outside of it."""
     home = java.resolve().parent.parent
     if (home / "release").is_file():
         return home

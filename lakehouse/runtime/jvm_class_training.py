@@ -16,10 +16,7 @@ from lakehouse.settings import Settings
 
 
 def train(settings: Settings, java_options: list[str]) -> str:
-    """Write small tables in a JVM of this process, and end it.
-
-    :returns: the class path that the JVM had.
-    """
+    """Write small tables in a JVM of this process; return its class path."""
     session = open_session(settings, Catalog.of(settings), java_options=java_options)
     write_warm_up_tables(settings)
     class_path = java_property(session, "java.class.path")

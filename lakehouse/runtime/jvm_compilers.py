@@ -1,7 +1,4 @@
-"""Which of Java's two compilers a Spark has: one of this process the first alone where there is
-little data; the one that `lakehouse dev` keeps, and the driver of a cluster, both, the second for
-what is called very often.
-"""
+"""Java's compilers: both unless the data is small; the second later in long-lived JVMs."""
 
 import os
 from collections.abc import Iterator

@@ -1,6 +1,4 @@
-"""What Spark and its Java are told that live as long as `lakehouse dev`: most of the time nobody
-asks them for anything, and what they had to work with is the machine's.
-"""
+"""Options of the long-lived Spark of `lakehouse dev`, which is idle most of the time."""
 
 GIVES_BACK = (
     # A release without one of them works as it does by itself.
@@ -23,6 +21,4 @@ KEEPS_LITTLE = {
     "spark.connect.ui.retainedSessions": "10",
     "spark.connect.ui.retainedStatements": "10",
 }
-"""What a UI of Spark would show, which is off where there is no cluster. By itself Spark keeps a
-thousand jobs, stages and statements with their plans.
-"""
+"""History of Spark's UI, which is off without a cluster; the defaults are a thousand each."""

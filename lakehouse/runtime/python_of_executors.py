@@ -31,10 +31,7 @@ def python_of_executors(settings: Settings) -> str:
 
 
 def python_configuration(settings: Settings) -> dict[str, str]:
-    """Return how a session is told which Python executors have, where somebody said so.
-
-    A client of Spark Connect is told of an archive when it was sent, see `send_archive`.
-    """
+    """Return the session configuration of the executors' Python, if it is set."""
     if settings.cluster.executor_python:
         return {_PYTHON: settings.cluster.executor_python}
     if settings.cluster.executor_archive and settings.is_on_cluster:
@@ -43,13 +40,7 @@ def python_configuration(settings: Settings) -> dict[str, str]:
 
 
 def archive_configuration(settings: Settings) -> dict[str, str]:
-    """Return what a Spark of this process is started with so that executors have the archive of the
-    settings; clients of a server send it.
-
-    One of a bucket is fetched.
-
-    :raises SetupError: when it is not there or cannot be read.
-    """
+    """Return the start configuration with the archive for executors; raises SetupError."""
     if settings.cluster.executor_archive is None or not settings.is_on_cluster:
         return {}
     # Most processes need no archive, nor what reads one.
@@ -61,10 +52,7 @@ def archive_configuration(settings: Settings) -> dict[str, str]:
 
 
 def require_python(settings: Settings) -> None:
-    """Make sure of the archive of the settings before a Spark is started on a cluster.
-
-    :raises SetupError: says what makes one where it is missing or old.
-    """
+    """Check the archive before Spark starts on a cluster; raises SetupError."""
     if settings.cluster.executor_archive and settings.is_on_cluster:
         from lakehouse.runtime.executor_archive import require_archive
 

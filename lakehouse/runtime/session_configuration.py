@@ -31,9 +31,7 @@ _LISTS = {
 """Lists, with their separators: values of LAKEHOUSE_SPARK_CONF are appended."""
 _LOG4J = Path(__file__).with_name("log4j2.properties")
 _CODE_CACHE = "-XX:ReservedCodeCacheSize=512m"
-"""Maximum size of compiled code, allocated as needed. The default is 240 MB, and 48 MB with only
-the first compiler, which a long-running Spark fills in minutes; then it exits.
-"""
+"""Maximum size of compiled code; with the default, a long-running Spark fills it and exits."""
 _SHUFFLE_PARTITIONS = "8"
 _LOCAL = re.compile(r"local(\[.*\])?")
 _CLOSED = {
@@ -173,9 +171,7 @@ def _class_path(settings: Settings) -> str:
 
 
 def _where_functions_are(settings: Settings) -> dict[str, str]:
-    """Return the path on which Python workers find the project's modules; by default it is only the
-    working directory.
-    """
+    """Return the path on which Python workers find the project's modules."""
     root = settings.project_root
     return {"spark.executorEnv.PYTHONPATH": str(root)} if root else {}
 

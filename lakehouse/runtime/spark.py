@@ -134,9 +134,7 @@ def _key(settings: Settings, catalog: Catalog) -> tuple[str, str]:
 
 
 def _forget_ended(key: tuple[str, str]) -> None:
-    """Stop a session that its server has closed, so that PySpark does not return it again: after a
-    restart of the server, or by default after an idle hour, such as a wait for a job or a lock.
-    """
+    """Stop a session that its server closed, after a restart or an hour without use."""
     session = _sessions.get(key)
     if session is None:
         return
@@ -167,10 +165,7 @@ def page_of_process() -> str:
 
 
 def open_platform_session(catalog: Catalog) -> "tuple[SparkSession, Catalog]":
-    """Return the session of a job on the platform's Spark, and the catalog with its Iceberg.
-
-    :raises SetupError: if that Spark has no Iceberg.
-    """
+    """Return the session of a job on the platform's Spark, and the catalog with its Iceberg."""
     from pyspark.sql import SparkSession
 
     _keep_values_out_of_logs()
@@ -202,9 +197,7 @@ def _no_iceberg(problem: str) -> SetupError:
 
 
 def _keep_values_out_of_logs() -> None:
-    """Disable PySpark's error loggers: they print values that could not be read. The caller gets
-    the error.
-    """
+    """Disable PySpark's error loggers, which print values that could not be read."""
     # Spark 3.5 has no such log.
     if find_spec("pyspark.logger") is None:
         return
@@ -239,10 +232,7 @@ def register(session: "SparkSession", catalog: Catalog) -> None:
 
 
 def _configure(session: "SparkSession", cluster: ClusterSettings) -> None:
-    """Set LAKEHOUSE_SPARK_CONF on a session of Spark Connect.
-
-    :raises SettingsError: if a value can only be set when the server starts.
-    """
+    """Set LAKEHOUSE_SPARK_CONF on a Spark Connect session; raises SettingsError."""
     for name, value in cluster.of_sessions.items():
         if session.conf.get(name, None) == value:
             continue
@@ -273,9 +263,7 @@ def _first(settings: Settings, java_options: Sequence[str] | None) -> "SparkSess
 
 
 def _connected(session: "SparkSession") -> "SparkSession":
-    """Let a client give up on a stopped server after 15 seconds instead of ten minutes, and release
-    its session at exit.
-    """
+    """Let a client give up on a stopped server after 15 seconds, and release it at exit."""
     set_connect_retries(session, _CONNECT_RETRIES)
     release_at_exit(session)
     return session

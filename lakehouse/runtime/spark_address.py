@@ -1,6 +1,4 @@
-"""Whether something answers where the settings say that Spark is: asked before Spark's own
-clients, which wait long.
-"""
+"""Checks whether Spark answers at the configured address; Spark's clients wait for minutes."""
 
 import re
 import socket
@@ -27,10 +25,7 @@ def problem_of(remote: str) -> str:
 
 
 def require_connect(remote: str) -> None:
-    """Make sure that a Spark Connect server answers.
-
-    :raises SetupError: when nothing listens there, or what does is no such server.
-    """
+    """Raise SetupError if no Spark Connect server answers."""
     problem = problem_of(remote) or _handshake_problem(remote)
     if problem:
         raise SetupError(
@@ -43,11 +38,7 @@ def require_connect(remote: str) -> None:
 
 
 def require_master(master: str) -> None:
-    """Make sure that one of the hosts of a standalone or Kubernetes master answers; Spark
-    itself asks for minutes.
-
-    :raises SetupError: when none does.
-    """
+    """Raise SetupError if no host of a standalone or Kubernetes master answers."""
     problems = [_refusal(host, port) for host, port in _hosts(master)]
     if problems and all(problems):
         raise SetupError(

@@ -1,8 +1,4 @@
-"""The warm Spark Connect server of this machine, shared by the UI's runs and commands.
-
-It listens on the loopback address and requires a token, which users with access to the home can
-read.
-"""
+"""The warm Spark Connect server of this machine, on the loopback address with a token."""
 
 import json
 import os
@@ -56,15 +52,11 @@ class SparkServer:
 
     @property
     def remote(self) -> str:
-        """The address for sessions, by host name: clients send no token to an IP address without
-        TLS.
-        """
+        """The address by host name: clients send no token to an IP address without TLS."""
         return f"sc://localhost:{self.port}/;token={self.token}"
 
     def is_for(self, settings: Settings) -> bool:
-        """Return whether settings fit: it has the jars and credentials of one deployment, and uses
-        one master. The default master fits any.
-        """
+        """Return whether the server has the deployment and the master of settings."""
         if self.deployment not in ("", settings.deployment):
             return False
         asked, default = settings.spark_master, Settings.spark_master
@@ -117,11 +109,7 @@ def find(settings: Settings) -> SparkServer | None:
 def start(
     settings: Settings, like: SparkServer | None = None
 ) -> tuple["subprocess.Popen[bytes]", SparkServer]:
-    """Start a server in its own process group; it answers after some seconds, see `wait_for`.
-
-    :param like: the previous server, whose token and, if free, port it reuses.
-    :raises SetupError: if Java or a jar is missing or damaged, or the master does not answer.
-    """
+    """Start a server; `like` is the previous one, whose token and port it reuses."""
     import pyspark
 
     require_master(settings.spark_master)
@@ -169,9 +157,7 @@ def start(
 
 @contextmanager
 def _finding_modules(settings: Settings) -> Iterator[None]:
-    """Let the server's Python workers find the project's modules; only the environment works, since
-    servers ignore `spark.executorEnv`.
-    """
+    """Set PYTHONPATH for the server's Python workers; servers ignore `spark.executorEnv`."""
     root, given = settings.project_root, settings.cluster.python_path
     if root is None:
         yield
@@ -188,10 +174,7 @@ def _finding_modules(settings: Settings) -> Iterator[None]:
 def local_configuration(
     settings: Settings, port: int, state: MasterState | None = None
 ) -> dict[str, str]:
-    """Return the configuration of a server on this machine.
-
-    :param state: the workers and applications of a standalone master.
-    """
+    """Return the configuration of a server on this machine."""
     # On a cluster it has a UI, which shows finished jobs.
     little = {} if settings.is_on_cluster else KEEPS_LITTLE
     return {
@@ -203,10 +186,7 @@ def local_configuration(
 
 
 def wait_for(settings: Settings, child: "subprocess.Popen[bytes]", server: SparkServer) -> None:
-    """Wait until a server answers, and publish it to the processes of this home.
-
-    :raises SetupError: if it exits, or does not answer in two minutes.
-    """
+    """Wait until a server answers, and publish it; raises SetupError."""
     until = time.monotonic() + START_SECONDS
     while not server.answers:
         if child.poll() is not None or time.monotonic() > until:

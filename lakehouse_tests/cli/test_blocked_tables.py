@@ -136,16 +136,6 @@ def test_a_run_that_was_not_refused_is_not_published(held) -> None:
     assert "has no blocked candidate of run 'nothing'" in ran.err[0]
 
 
-def test_a_candidate_that_the_table_went_on_without_is_not_published(held, home: Path) -> None:
-    run_id = refused_run(home)
-    held("sql", "--write", "DELETE FROM bronze.raw_fruits WHERE fruit = 'banana'")
-    assert held("retry", "silver.fruits").code == 0
-    ran = held("publish", "silver.fruits", "--run", run_id, "--why", "it was sent by mistake")
-    assert ran.code == 2
-    assert "was written since" in ran.err[0]
-    assert fruits(held) == ["Apple"]
-
-
 @pytest.mark.long
 def test_a_file_is_taken_out_of_bronze_and_kept_with_the_rejected(held, home: Path) -> None:
     assert held("retry", "silver.fruits").code == 1

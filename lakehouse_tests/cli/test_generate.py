@@ -1,12 +1,6 @@
 """`lakehouse generate bnpl`: what it says, how it ends, and that nothing is half done."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
-from pathlib import Path
 
 import pytest
 
@@ -102,33 +96,3 @@ def test_a_folder_that_cannot_be_written_to_is_named(lakehouse, tmp_path):
 
     assert (ran.code, len(ran.err)) == (1, 1)
     assert f"{tmp_path}/file/out could not be written: Not a directory." in ran.err[0]
-
-
-@pytest.mark.long
-def test_ctrl_c_leaves_no_file(tmp_path):
-    out = tmp_path / "out"
-    command = [
-        sys.executable,
-        "-c",
-        "from lakehouse.cli import main; main()",
-        "generate",
-        "bnpl",
-        "--out",
-        str(out),
-    ]
-    child = subprocess.Popen(
-        [*command, *START, "--rows-per-day", "20000"], stderr=subprocess.PIPE, text=True
-    )
-    wait_for_a_file(out, child)
-    os.kill(child.pid, signal.SIGINT)
-    _, said = child.communicate(timeout=60)
-
-    assert child.returncode == 130
-    assert said.splitlines()[-1].startswith("lakehouse: stopped.")
-    assert list(out.iterdir()) == []
-
-
-def wait_for_a_file(out: Path, child: "subprocess.Popen[str]") -> None:
-    while not (out.exists() and any(out.iterdir())):
-        assert child.poll() is None
-        time.sleep(0.005)

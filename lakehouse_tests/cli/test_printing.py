@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
@@ -25,10 +24,6 @@ def test_a_table_is_aligned_with_numbers_on_the_right() -> None:
         "12 | NULL  | true",
         "(2 rows)",
     ]
-
-
-def test_a_table_without_rows_says_so() -> None:
-    assert table(COLUMNS, []).splitlines()[-1] == "(0 rows)"
 
 
 def test_wide_characters_keep_the_columns_straight() -> None:
@@ -58,14 +53,6 @@ def test_lines_of_csv_end_alike_and_those_within_a_value_stay() -> None:
         + "\n"
     )
     assert text == 'id,fruit,berry\n1,"two\r\nlines",true\n2,"old\rmac",\n3,"unix\n",false\n'
-
-
-def test_json_is_one_array() -> None:
-    assert json.loads(json_array(COLUMNS, [[1, "Açaí", True], [2, None, False]])) == [
-        {"id": 1, "fruit": "Açaí", "berry": True},
-        {"id": 2, "fruit": None, "berry": False},
-    ]
-    assert json.loads(json_array(COLUMNS, [])) == []
 
 
 def test_json_refuses_two_columns_of_one_name() -> None:

@@ -40,10 +40,7 @@ def test_a_wrong_setting_is_wrong_usage(lakehouse, monkeypatch):
     monkeypatch.setenv("LAKEHOUSE_DEPLOYMENT", "moon")
     ran = lakehouse("status")
     assert ran.code == 2
-    assert ran.err == [
-        "lakehouse: LAKEHOUSE_DEPLOYMENT is 'moon'; expected one of local, aws. "
-        "Set it to one of these, or unset it for 'local'."
-    ]
+    assert "LAKEHOUSE_DEPLOYMENT is 'moon'; expected one of local, aws." in ran.err[0]
 
 
 @pytest.fixture

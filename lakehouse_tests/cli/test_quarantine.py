@@ -1,6 +1,5 @@
 """`lakehouse quarantine` counts refused rows by rule and by file, and shows some; no JVM."""
 
-import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -10,7 +9,6 @@ import pytest
 
 from lakehouse.definitions import TABLES
 from lakehouse.iceberg.evolve.planning import ensure
-from lakehouse.orchestration import replay
 from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
 from lakehouse_tests.cli.outcomes import records
@@ -117,12 +115,6 @@ def test_the_counts_as_csv_are_a_line_for_each_rule_and_file(lakehouse) -> None:
     assert lakehouse("quarantine", "--format", "csv").out == lines
 
 
-@pytest.mark.usefixtures("refused_fruits")
-def test_a_table_is_named_by_its_quarantine_too(lakehouse) -> None:
-    named = lakehouse("quarantine", "silver.fruits_quarantine").out
-    assert named == lakehouse("quarantine", FRUITS).out
-
-
 def test_values_of_people_are_masked(lakehouse, settings: Settings) -> None:
     refuse(
         settings,
@@ -147,36 +139,11 @@ def test_values_of_people_are_masked(lakehouse, settings: Settings) -> None:
         assert "12.505" in said
 
 
-def test_files_are_listed_up_to_twenty_of_them(lakehouse, settings: Settings) -> None:
-    rows = (fruit("x", "Plum", MARCH, f"{at:02}.csv", "castable_id") for at in range(21))
-    refuse(settings, FRUITS, *rows)
-    assert "(20 of 21 files)" in lakehouse("quarantine", FRUITS).out
-    found = json.loads("\n".join(lakehouse("quarantine", FRUITS, "--format", "json").out))
-    assert len(found[0]["files"]) == 21
-
-
 def test_of_no_refused_row_that_is_said(lakehouse, settings: Settings) -> None:
     refuse(settings, FRUITS)
     said = ["silver.fruits: no row is in quarantine."]
     assert lakehouse("quarantine", FRUITS).out == said
     assert lakehouse("quarantine", "replay", FRUITS).out == said
-
-
-def test_of_rows_without_a_partition_it_is_said_that_they_come_in_again(
-    lakehouse, settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    refuse(settings, FRUITS, fruit("x", "Plum", MARCH, "a.csv", "has_partition"))
-    # Nothing was corrected, and no Spark starts.
-    monkeypatch.setattr(replay, "replay", lambda *_: replay.Replayed(rows=1))
-
-    ran = lakehouse("quarantine", "replay", FRUITS)
-
-    assert ran.out[0] == "silver.fruits: 0 of 1 refused row left the quarantine, 1 stays."
-    assert ran.out[-1] == (
-        "1 row belongs to no partition, by a column that was computed as it landed. After a"
-        " correction there, take the file out by `lakehouse reject`, and deliver it again;"
-        " lakehouse quarantine silver.fruits --rule has_partition shows which."
-    )
 
 
 def test_a_table_that_no_run_made_yet_is_said_to_be_so(lakehouse) -> None:

@@ -6,8 +6,7 @@ import pytest
 from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
 
-from lakehouse.cli.table_status import Checks, last_checks
-from lakehouse.definitions import TABLES, defs
+from lakehouse.definitions import TABLES
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse_tests.cli.outcomes import records
 from lakehouse_tests.conftest import settings_at
@@ -97,14 +96,6 @@ def test_files_lists_data_deletes_and_metadata_with_their_total(lakehouse, fruit
     total = sum(one["bytes"] for one in found)
     last = lakehouse("files", "lakehouse.t.fruits").out[-1]
     assert last == f"({len(found)} files, {total / 1024:.1f} KiB in total)"
-
-
-def test_checks_that_never_ran_have_no_result(settings):
-    from lakehouse.orchestration.instance import open_instance
-
-    with open_instance(settings) as instance:
-        found = last_checks(instance, defs.resolve_asset_graph(), TABLES)
-    assert set(found.values()) == {Checks()}
 
 
 def test_a_damaged_table_does_not_hide_the_others(lakehouse, home):

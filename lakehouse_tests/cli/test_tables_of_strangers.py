@@ -63,30 +63,12 @@ def test_doctor_looks_after_its_files_all_the_same(settings: Settings) -> None:
 
 @pytest.mark.unit
 @pytest.mark.usefixtures("strange")
-def test_what_others_cost_is_measured(lakehouse: Lakehouse) -> None:
-    ran = lakehouse("cost")
-    assert ran.code == 0
-    assert any(line.startswith(OTHER) for line in ran.out)
-    assert ran.err[0].startswith(f"{EVENTS} is not counted: {NAMED}")
-    assert lakehouse("maintain", "--dry-run").code == 0
-
-
-@pytest.mark.unit
-@pytest.mark.usefixtures("strange")
 @pytest.mark.parametrize("command", ["history", "files", "diff", "cost", "maintain"])
 def test_who_names_it_is_told_why_not(lakehouse: Lakehouse, command: str) -> None:
     ran = lakehouse(command, EVENTS)
     assert ran.code == 1
     assert ran.out == []
     assert ran.err[-1].startswith(f"lakehouse: {NAMED}")
-
-
-@pytest.mark.unit
-@pytest.mark.usefixtures("strange")
-def test_no_table_is_begun_from_it(lakehouse: Lakehouse) -> None:
-    ran = lakehouse("new", "table", "gold.events", "--from", EVENTS)
-    assert ran.code == 2
-    assert f"'{EVENTS}' is not a declared table" in ran.err[0]
 
 
 @pytest.mark.unit
@@ -103,27 +85,6 @@ def test_copy_copies_the_others_and_fails_for_it(
     alone = lakehouse("copy", str(home), str(tmp_path / "there"), EVENTS)
     assert alone.code == 1
     assert alone.err[-1].startswith(f"lakehouse: {NAMED}")
-
-
-@pytest.mark.unit
-@pytest.mark.usefixtures("strange")
-def test_the_site_has_a_page_that_says_why(lakehouse: Lakehouse, home: Path) -> None:
-    assert lakehouse("docs").code == 0
-    page = (home / "site" / "tables" / f"{EVENTS}.html").read_text()
-    assert NAMED in page
-    assert "not read" in page
-    assert ">damaged<" not in page
-
-
-@pytest.mark.unit
-@pytest.mark.usefixtures("strange")
-def test_a_table_of_ours_that_got_such_a_column_is_a_fault(
-    lakehouse: Lakehouse, settings: Settings
-) -> None:
-    make_events(Catalog.of(settings), name="silver.fruits")
-    ran = lakehouse("status")
-    assert ran.code == 1
-    assert "silver.fruits has a column of the type variant" in ran.err[-1]
 
 
 @pytest.mark.spark

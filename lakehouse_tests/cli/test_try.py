@@ -57,21 +57,12 @@ def test_a_sample_of_its_inputs_shows_rows_and_columns_and_writes_nothing(
 
     assert (ran.code, ran.err) == (0, [])
     assert ran.out[:2] == [
-        "Taken: 180 rows of bronze.raw_fruits; nothing is written.",
+        "Taken: 180 of 180 rows of bronze.raw_fruits; nothing is written.",
         "silver.fruits: 155 rows computed, 0 refused",
     ]
     assert "(20 of 155 rows; --format json has all)" in ran.out
     assert "berry  | boolean" in ran.out
     assert written(home) == before
-
-
-@pytest.mark.usefixtures("sample_fruits")
-def test_a_limit_is_of_the_rows_that_are_taken(lakehouse: Lakehouse) -> None:
-    ran = lakehouse("try", "silver.fruits", "--limit", "7", "--format", "csv")
-
-    assert ran.err[0] == "Taken: 7 of 180 rows of bronze.raw_fruits; nothing is written."
-    assert ran.out[0] == "id,fruit,berry"
-    assert len(ran.out) <= 8
 
 
 def test_a_file_is_tried_where_no_table_is_there_yet(
@@ -81,7 +72,7 @@ def test_a_file_is_tried_where_no_table_is_there_yet(
 
     assert (ran.code, ran.err) == (0, [])
     assert ran.out[:3] == [
-        "Taken: 2 rows of more.csv; nothing is written.",
+        "Taken: 2 of 2 rows of more.csv; nothing is written.",
         "bronze.raw_fruits: 2 rows computed",
         "silver.fruits: 2 rows computed, 1 refused",
     ]
@@ -100,15 +91,6 @@ def test_that_a_first_run_would_publish_nothing_is_told(
         "  refused_share: 0.6 (60 of 100 rows refused: castable_id 60); nothing would be"
         " published"
     ) in ran.out
-
-
-@pytest.mark.usefixtures("sample_fruits")
-def test_that_a_later_run_would_be_an_error_and_publish_is_told(
-    lakehouse: Lakehouse, mostly_refused: str
-) -> None:
-    ran = lakehouse("try", "silver.fruits", "--file", mostly_refused)
-
-    assert "  refused_share: 0.6 (60 of 100 rows refused: castable_id 60); warns" in ran.out
 
 
 def test_programs_get_the_refused_rows_with_their_reasons(

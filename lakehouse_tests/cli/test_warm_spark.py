@@ -14,7 +14,6 @@ import pytest
 from lakehouse.cli.dev_processes import warm_spark
 from lakehouse.cli.dev_processes.child_processes import Children
 from lakehouse.cli.dev_processes.warm_spark import WarmSpark, describe_exit
-from lakehouse.errors import SetupError
 from lakehouse.orchestration.incident_reports import read_reports
 from lakehouse.runtime import spark_server
 from lakehouse.runtime.processes import Process
@@ -52,17 +51,6 @@ def warm(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[WarmSp
 said: list[str] = []
 
 
-@pytest.mark.parametrize("remote", ["sc://spark:15002", None], ids=["elsewhere", "no server"])
-def test_a_spark_that_was_not_started_is_not_looked_after(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch, remote: str | None
-) -> None:
-    monkeypatch.setattr(warm_spark.time, "monotonic", lambda: 1_000_000.0)
-    with Children() as children:
-        WarmSpark(replace(settings, spark_remote=remote), children, said.append).look()
-    assert not said
-    assert not list(read_reports(settings))
-
-
 def test_a_spark_that_dies_is_started_again_after_pauses_that_grow(
     warm: WarmSpark, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -83,18 +71,6 @@ def test_a_spark_that_dies_is_started_again_after_pauses_that_grow(
     broken = [note for note in read_reports(settings) if not note.resolved]
     assert len(broken) == len(pauses)
     assert {note.report.title for note in broken} == {"Spark died"}
-
-
-def test_one_that_cannot_be_started_is_tried_again_too(
-    warm: WarmSpark, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    warm.start(_no_progress)
-    warm.look()
-    monkeypatch.setattr(spark_server, "start", _cannot)
-    warm._retry_at = 0.0
-    warm.look()
-    assert "could not be started: a jar is missing" in said[-1]
-    assert warm._retry_at is not None
 
 
 def test_it_is_over_when_it_answers(
@@ -169,7 +145,3 @@ def test_a_spark_whose_tasks_run_elsewhere_is_not_warmed_up_by_tables_of_this_ma
 
 def _no_progress(_: str):
     return nullcontext()
-
-
-def _cannot(*_: object) -> None:
-    raise SetupError("a jar is missing")

@@ -39,18 +39,3 @@ def test_a_table_is_muted_for_a_while(lakehouse: Lakehouse, settings) -> None:
     assert lakehouse("mute", "silver.fruits", "--until", "2h").code == 0
     (mute,) = read_state(settings).mutes.values()
     assert mute.until - mute.at == timedelta(hours=2)
-
-
-def test_what_mutes_a_table_all_the_same_is_named_with_the_command_that_ends_it(
-    lakehouse: Lakehouse,
-) -> None:
-    assert lakehouse("mute", "silver.*", "--until", "3d").code == 0
-    assert lakehouse("mute", "silver.fruits", "--until", "2h").code == 0
-    (said,) = lakehouse("mute", "silver.fruits", "--off").out
-    assert said.startswith("silver.fruits is still muted by silver.*, until ")
-    assert said.endswith("; `lakehouse mute 'silver.*' --off` ends that.")
-    assert lakehouse("mute", "silver.*", "--off").out == ["silver.* is muted no more."]
-
-    assert lakehouse("mute", "silver.fruits", "--until", "2h").code == 0
-    (said,) = lakehouse("mute", "silver.*", "--off").out
-    assert said.startswith("silver.fruits is still muted, until ")

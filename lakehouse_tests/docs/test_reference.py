@@ -9,7 +9,7 @@ import pytest
 from lakehouse_tests.docs import commands
 from lakehouse_tests.docs.markdown import ROOT, blocks
 from lakehouse_tests.docs.reference import COMMAND, PAGE, page, public_names, untold
-from lakehouse_tests.docs.source import Parameter, Told, imports_of, parsed, told
+from lakehouse_tests.docs.source import imports_of, told
 
 pytestmark = pytest.mark.unit
 
@@ -62,32 +62,6 @@ def test_it_tells_of_all_that_the_pages_import(path):
 
 def test_it_tells_of_all_modules_that_new_files_import():
     assert {*_named_modules()} <= {module for module, _ in PUBLIC}
-
-
-def test_a_docstring_is_read_in_parts():
-    doc = parsed(
-        """Say a thing.
-
-        Why it
-        is said.
-
-        :param days: how many,
-            at least 1.
-        :raises ValueError: when
-            there are none.
-        """
-    )
-
-    assert doc.paragraphs == ["Say a thing.", "Why it is said."]
-    assert doc.parameters == {"days": "how many, at least 1."}
-    assert doc.raises == {"ValueError": "when there are none."}
-
-
-def test_a_parameter_that_nobody_tells_of_is_found():
-    doc = parsed("Keep `days`, and no other.")
-    one = Told("keep", doc, [Parameter("days", "int"), Parameter("at_most", "int")], "None")
-
-    assert untold(one) == ["at_most"]
 
 
 def _imported(text: str) -> set[tuple[str, str]]:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse.errors import SetupError, UsageError
+from lakehouse.errors import SetupError
 from lakehouse.runtime.executor_archive import (
     REQUIRED_PACKAGES,
     ArchiveManifest,
@@ -121,24 +121,6 @@ def test_a_python_without_packages_has_those_of_the_archive(
     assert "No module named 'pyarrow'" in ran.stderr
 
 
-def test_what_spark_set_comes_before_the_archive(
-    install: Install, tmp_path: Path, workers_path: dict[str, str]
-) -> None:
-    install("apple")
-    python = unpack(archive_of("apple"), tmp_path / "env")
-    (tmp_path / "of_spark").mkdir()
-    (tmp_path / "of_spark" / "apple.py").write_text("VERSION = 'of Spark'\n")
-
-    ran = run(
-        python,
-        "import apple; print(apple.VERSION)",
-        PYTHONPATH=str(tmp_path / "of_spark"),
-        **workers_path,
-    )
-
-    assert (ran.stdout, ran.stderr) == ("of Spark\n", "")
-
-
 def test_without_a_python_of_the_minor_version_one_line_says_so(
     install: Install, tmp_path: Path
 ) -> None:
@@ -186,15 +168,6 @@ def test_requirements_are_followed_by_what_they_are_for(install: Install) -> Non
     install("quince", requires=["apple"])
 
     assert list(installed_packages(["apple"])) == ["apple", "pear", "quince"]
-
-
-def test_what_is_not_installed_is_named(install: Install) -> None:
-    install("apple", requires=["no-such-pear"])
-
-    with pytest.raises(UsageError, match=r"'no-such-fig' is not installed here"):
-        installed_packages(["no-such-fig"])
-    with pytest.raises(SetupError, match=r"no-such-pear is not installed here, and another"):
-        installed_packages(["apple"])
 
 
 @pytest.mark.parametrize("origin", ['{"url": "file:///a", "dir_info": {"editable": true}}', ""])
@@ -265,14 +238,6 @@ def test_other_files_are_rejected(
 
     with pytest.raises(SetupError, match="pack-python"):
         require_archive(settings, str(file))
-
-
-def test_an_archive_without_a_manifest_is_rejected(settings: Settings, tmp_path: Path) -> None:
-    with tarfile.open(tmp_path / "env.tar.gz", "w:gz") as archive:
-        archive.addfile(tarfile.TarInfo("bin/python"))
-
-    with pytest.raises(SetupError, match="pack-python"):
-        require_archive(settings, str(tmp_path / "env.tar.gz"))
 
 
 def archive_of_settings(settings: Settings, place: str) -> Path:

@@ -10,8 +10,6 @@ from lakehouse.runtime.spark_master import MasterState, Worker
 
 MASTER = "spark://10.0.0.1:7077"
 LARGE = Worker(cores=16, free_cores=16, memory_mb=64_000, free_memory_mb=64_000)
-SMALL = Worker(cores=1, free_cores=1, memory_mb=1024, free_memory_mb=1024)
-HELD = Worker(cores=1, free_cores=0, memory_mb=1024, free_memory_mb=0)
 ELSEWHERE = ("yarn", "k8s://https://10.0.0.1:6443")
 
 
@@ -44,14 +42,6 @@ def test_a_quarter_of_the_cores_is_left_to_others(on_cluster):
     assert configuration["sql.files.minPartitionNum"] == "24"
 
 
-def test_one_of_two_cores_is_left_to_others(on_cluster):
-    configuration = asked(on_cluster, SMALL, SMALL)
-
-    assert configuration["cores.max"] == "1"
-    assert configuration["executor.memory"] == "1024m"
-    assert configuration["sql.files.minPartitionNum"] == "8"
-
-
 def test_executors_fit_on_what_others_left(on_cluster):
     worker = Worker(cores=8, free_cores=2, memory_mb=32_000, free_memory_mb=8_000)
     configuration = asked(on_cluster, worker)
@@ -59,13 +49,6 @@ def test_executors_fit_on_what_others_left(on_cluster):
     assert configuration["executor.cores"] == "2"
     assert configuration["executor.memory"] == "8000m"
     assert configuration["cores.max"] == "6"
-
-
-def test_where_all_is_held_what_would_fit_is_waited_for(on_cluster):
-    configuration = asked(on_cluster, HELD, HELD)
-
-    assert configuration["executor.cores"] == "1"
-    assert configuration["executor.memory"] == "1024m"
 
 
 def test_what_is_said_of_executors_is_asked_as_it_is_said(on_cluster):
@@ -78,14 +61,6 @@ def test_what_is_said_of_executors_is_asked_as_it_is_said(on_cluster):
     assert configuration["executor.memory"] == "6g"
     assert configuration["cores.max"] == "6"
     assert configuration["dynamicAllocation.enabled"] == "false"
-
-
-def test_executors_come_and_go_by_themselves(on_cluster):
-    configuration = asked(on_cluster)
-
-    assert configuration["dynamicAllocation.enabled"] == "true"
-    assert configuration["dynamicAllocation.shuffleTracking.enabled"] == "true"
-    assert "cores.max" not in configuration
 
 
 @pytest.mark.parametrize(

@@ -52,10 +52,6 @@ def test_no_executor_is_waited_for_on_this_machine(settings):
     require_executor(Session("local[*]", runs_at_once=False), settings)
 
 
-def test_an_executor_that_runs_a_task_is_one(on_cluster):
-    require_executor(Session(on_cluster.spark_master), on_cluster)
-
-
 def test_the_wait_for_an_executor_ends_and_with_it_the_task(on_cluster):
     session, before = Session(on_cluster.spark_master, runs_at_once=False), active_count()
     with pytest.raises(SetupError, match=r"No executor came within 1 s on spark://10\.0\.0\.1"):
@@ -72,11 +68,6 @@ def test_a_client_leaves_no_task_to_its_server(on_cluster):
         require_executor(session, remote)
 
     assert session.cancelled
-
-
-def test_what_the_task_raises_is_raised(on_cluster):
-    with pytest.raises(ValueError, match="broken"):
-        require_executor(Session(on_cluster.spark_master, ValueError("broken")), on_cluster)
 
 
 def test_a_client_is_led_to_the_page_of_the_application_by_the_masters(on_cluster):

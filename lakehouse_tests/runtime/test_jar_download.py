@@ -41,12 +41,6 @@ def test_a_jar_is_fetched_and_kept(machine, repository):
     assert sorted(path.name for path in machine.cache_dir.iterdir()) == ["jars", "jars.lock"]
 
 
-def test_the_jvm_that_pip_installed_fetches_as_well(machine, repository):
-    fetch(replace(machine, java_home=None, search_path=""), lambda _: None, (JAR,))
-
-    assert jars.path(machine, JAR).read_bytes() == CONTENT
-
-
 def test_a_damaged_jar_is_fetched_again_and_the_rest_of_a_killed_set_up_is_dropped(
     machine, repository
 ):

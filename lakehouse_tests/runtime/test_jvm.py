@@ -72,11 +72,6 @@ def test_a_java_home_of_another_version_is_passed_over_and_named(
     )
 
 
-def test_a_java_home_that_is_none_is_passed_over_and_named(bare, tmp_path):
-    found = find(replace(bare, java_home=tmp_path / "nowhere"))
-    assert found.passed_over == (f"JAVA_HOME ({tmp_path / 'nowhere'}) has no bin/java.",)
-
-
 def test_a_java_that_does_not_run_is_passed_over_and_named(bare, tmp_path):
     """As the one of macOS, which only offers to install one."""
     home = a_jvm(tmp_path / "stub", "17")

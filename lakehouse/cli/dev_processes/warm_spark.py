@@ -47,10 +47,7 @@ class WarmSpark:
     _failures: int = 0
 
     def start(self, progress: Progress) -> None:
-        """Start the first one, and wait until it answers.
-
-        :raises SetupError: when it does not start.
-        """
+        """Start the first server, and wait until it answers; raises SetupError."""
         with progress("Starting a Spark server"):
             child, self._server = spark_server.start(self.settings)
             self.children.add(_NAME, child, _GRACE_SECONDS)
@@ -59,10 +56,7 @@ class WarmSpark:
         self._is_back("Spark was started.")
 
     def look(self) -> None:
-        """Detect that the server exited, restart it after the pause, or detect that it answers.
-
-        Does nothing if no server was started.
-        """
+        """Detect an exit, restart after the pause, or detect that the server answers."""
         if self._server is None:
             return
         if self.children.ended(_WARM_UP) is not None:

@@ -33,10 +33,7 @@ def tables_in(text: str, tables: Iterable[str]) -> list[str]:
 def lockable_tables(
     declared: "Mapping[str, IcebergTable]", statements: Sequence[str]
 ) -> list[str]:
-    """Return the declared tables in statements that can change them.
-
-    :raises UsageError: a statement can delete rows of a quarantine, which are in no other table.
-    """
+    """Return the declared tables in statements; raises UsageError to protect quarantined rows."""
     owners = {q.name: table.name for table in declared.values() if (q := table.quarantine)}
     lockable: set[str] = set()
     for statement in statements:
@@ -57,10 +54,7 @@ def lockable_tables(
 
 @contextmanager
 def kept_watermarks(engine: "Engine", statement: str, tables: Iterable[str]) -> Iterator[None]:
-    """Preserve the watermarks of locked tables before expiry and after compaction.
-
-    A rollback restores the watermarks of its snapshot.
-    """
+    """Preserve the watermarks of tables before expiry and after compaction."""
     from lakehouse.iceberg.commit.kept_watermarks import carry_watermarks
 
     text = statement.lower()
