@@ -166,28 +166,6 @@ def test_a_file_is_taken_out_of_bronze_and_kept_with_the_rejected(held, home: Pa
     assert fruits(held) == ["Apple"]
 
 
-@pytest.mark.long
-def test_refused_rows_of_a_file_leave_the_quarantine_with_it(held, home: Path) -> None:
-    with_one_refused = home / "inbox" / "fruits" / "mixed.csv"
-    with_one_refused.write_text("id,fruit,berry\nx,Apple,false\n5,Plum,false\n")
-    (with_one_refused.parent / "other.csv").write_text("id,fruit,berry\ny,Pear,false\n")
-    held("sql", "--write", "DELETE FROM bronze.raw_fruits WHERE fruit = 'banana'")
-    assert held("ingest", "fruits").code == 0
-    ran = held("reject", "mixed.csv", "--feed", "fruits", "--why", "sent by mistake")
-    assert ran.out[0] == "silver.fruits_quarantine: 1 row of mixed.csv taken out."
-    assert ran.out[1].startswith(
-        "bronze.raw_fruits: 2 rows of mixed.csv taken out. The file is kept as rejected/"
-    )
-    held_back = held(
-        "sql", "SELECT id, _source_file FROM silver.fruits_quarantine", "--format", "csv"
-    ).out
-    assert held_back == ["id,_source_file", "y,other.csv"]
-    assert held("ingest", "fruits").code == 0
-    assert held(
-        "sql", "SELECT count(1) AS n FROM silver.fruits_quarantine", "--format", "csv"
-    ).out == ["n", "1"]
-
-
 @pytest.fixture
 def twice(lakehouse, home: Path, filled_twice: FilledOnce):
     """A lakehouse to which two contents came under one name: a good one, and then another."""

@@ -111,16 +111,6 @@ def test_tables_with_other_rows_are_refused_by_name_and_nothing_is_copied(
     assert counts(other) == {"silver.clean": 1, "silver.clean_quarantine": 3}
 
 
-def test_a_table_of_its_own_with_the_same_rows_is_left(
-    lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path
-) -> None:
-    made(Catalog.of(settings_at(other)), "silver.clean", 1, 0)
-
-    ran = lakehouse("copy", str(home), str(other), "silver.clean")
-
-    assert ran.out[0] == ("silver.clean is there with the same rows, and a history of its own.")
-
-
 def test_a_dry_run_copies_nothing(
     lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path
 ) -> None:

@@ -55,11 +55,6 @@ def test_diff_takes_ids_and_moments(lakehouse, sold):
     assert found == {"change": "removed", "id": 2, "v": 20, "note": None}
 
 
-def test_diff_says_how_much_it_leaves_out(lakehouse, sold):
-    ran = lakehouse("diff", "t.sold", "--from", "monthly", "--limit", "1")
-    assert ran.out[-1] == "(1 of 4 rows; --limit shows more)"
-
-
 def test_the_summary_is_one_row_for_programs(lakehouse, sold):
     (found,) = records(
         lakehouse(

@@ -102,26 +102,11 @@ def test_looking_makes_no_home(settings):
     assert not settings.home.exists()
 
 
-def test_a_home_that_cannot_be_made_says_what_to_set(settings, tmp_path):
-    (tmp_path / "file").touch()
-    found = line(replace(settings, home=tmp_path / "file" / "home"), "home")
-
-    assert not found.ok
-    assert "LAKEHOUSE_HOME" in found.next_step
-
-
 def test_a_spark_server_that_does_not_answer_is_named(settings):
     found = line(replace(settings, spark_remote="sc://127.0.0.1:1"), "spark")
 
     assert not found.ok
     assert found.found.startswith("sc://127.0.0.1:1 does not answer")
-
-
-def test_a_client_of_a_spark_server_needs_neither_java_nor_jars(settings, tmp_path):
-    remote = replace(settings, spark_remote="sc://127.0.0.1:1", cache_dir=tmp_path / "none")
-
-    assert line(remote, "java").ok
-    assert line(remote, "jars").ok
 
 
 @pytest.mark.long
@@ -130,19 +115,6 @@ def test_aws_without_a_region_says_so(aws_settings):
 
     assert not found.ok
     assert found.next_step == "Set AWS_REGION."
-
-
-def test_a_catalog_in_glue_is_looked_into(aws_settings, glue_engine):
-    """Under its own name the engine has tables that PyIceberg finds under any: Glue knows of no
-    catalog's name.
-    """
-    glue_engine.sql(f"CREATE NAMESPACE {glue_engine.catalog.sql_name('silver')}")
-    glue_engine.sql(
-        f"CREATE TABLE {glue_engine.catalog.sql_name('silver.fruits')} (id BIGINT) USING"
-        " iceberg"
-    )
-
-    assert line(aws_settings, "catalog").found == "1 table (Glue)"
 
 
 @pytest.mark.long
@@ -183,7 +155,6 @@ def test_a_catalog_that_cannot_be_opened_does_not_hide_the_other_lines(settings)
 
     found = {finding.name: finding for finding in findings(settings)}
     assert not found["catalog"].ok
-    assert "backup" in found["catalog"].next_step
     assert not found["tables"].ok
     assert found["home"].ok
     assert found["disk"].ok
@@ -238,13 +209,11 @@ def beat(settings, heartbeat: Heartbeat) -> None:
 
 
 def test_without_dev_nobody_is_said_to_look(settings):
-    assert line(settings, "alerts").found.startswith(
-        "no heartbeat yet; start `lakehouse dev`; alerts go to: "
-    )
+    assert line(settings, "alerts").found.startswith("no heartbeat yet, no monitor runs now")
     beat(settings, Heartbeat(ago(hours=3), 0, 0))
     found = line(settings, "alerts")
     assert found.ok
-    assert found.found.startswith("last heartbeat 3 h ago, and no monitor runs now")
+    assert found.found.startswith("last heartbeat 3 h ago, no monitor runs now")
 
 
 @pytest.mark.long

@@ -93,17 +93,6 @@ def test_what_waits_is_said_to_go_by_itself_or_by_the_same_call(
     )
 
 
-@pytest.mark.long
-def test_a_request_that_is_done_says_so_alone(lakehouse: Lakehouse) -> None:
-    lakehouse(*ERASE, "--now")
-    again = lakehouse("erase", "--request", "R-1", "--now")
-
-    assert (again.code, again.err) == (0, [])
-    assert again.out == [
-        "R-1 is verified: nothing of it is left, and its values are destroyed."
-    ]
-
-
 def test_who_is_unknown_is_said_to_be_not_found(lakehouse: Lakehouse) -> None:
     ran = lakehouse("erase", "customer_id=5551234567", "--request", "R-1")
 
@@ -136,13 +125,6 @@ def test_a_wrong_line_of_a_file_is_named_without_what_it_holds(
 
     assert ran.code == 2
     assert "Line 1 of" in ran.err[-1] and "anna@" not in ran.err[-1]
-
-
-def test_an_unknown_request_needs_people(lakehouse: Lakehouse) -> None:
-    ran = lakehouse("erase", "--request", "R-9")
-
-    assert ran.code == 2
-    assert "There is no request R-9" in ran.err[-1]
 
 
 @pytest.mark.long

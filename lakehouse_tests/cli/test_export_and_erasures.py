@@ -137,8 +137,3 @@ def test_erasures_of_one_are_told_to_programs(lakehouse: Lakehouse) -> None:
         {"place": "the backup of May", "owner": "ops", "until": "2026-06-01"}
     ]
     assert [one["column"] for one in request["people"]] == ["customer_id"]
-
-
-def test_erasures_of_a_home_without_any(lakehouse: Lakehouse) -> None:
-    assert records(lakehouse("erasures", "--format", "json")) == []
-    assert lakehouse("erasures", "R-1").code == 2

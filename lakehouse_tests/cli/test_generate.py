@@ -65,17 +65,6 @@ def test_an_argument_that_cannot_be_is_wrong_usage(lakehouse, tmp_path, argument
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [["generate"], ["generate", "bnpl"], ["generate", "fruits", "--out", "x", *START]],
-)
-def test_what_is_missing_or_unknown_is_wrong_usage(lakehouse, arguments):
-    ran = lakehouse(*arguments)
-
-    assert ran.code == 2
-    assert any(line.startswith("Error: ") for line in ran.err)
-
-
 def test_a_folder_with_other_files_is_refused(lakehouse, tmp_path):
     lakehouse("generate", "bnpl", "--out", str(tmp_path), *START, "--days", "2")
 

@@ -117,14 +117,6 @@ def test_nothing_waiting_is_said_and_is_no_failure(lakehouse, home):
     assert (ran.code, ran.out) == (0, [missing, "Feed fruits: no new file in inbox/fruits/"])
 
 
-def test_an_unknown_feed_is_wrong_usage_with_the_list(lakehouse):
-    ran = lakehouse("ingest", "vegetables")
-    assert ran.code == 2
-    assert ran.err == [
-        "lakehouse: There is no feed 'vegetables'; expected one of bnpl, fruits."
-    ]
-
-
 @pytest.mark.long
 def test_files_that_a_path_names_are_ingested_and_stay(lakehouse, home, tmp_path):
     given = tmp_path / "elsewhere"

@@ -78,15 +78,6 @@ def test_who_sees_the_traceback_is_not_told_how_to(lakehouse, failing):
     assert lakehouse("status", "--verbose").err[-1] == "lakehouse: RuntimeError: It is full."
 
 
-@pytest.mark.parametrize("command", ["history", "files", "diff"])
-def test_a_name_without_its_layer_is_said_to_be_none(lakehouse, command):
-    ran = lakehouse(command, "nothing")
-    assert ran.code == 2
-    assert ran.err[-1].startswith(
-        "lakehouse: 'nothing' is not the name of a table; expected its layer too, such as"
-    )
-
-
 @pytest.mark.parametrize(
     ("option", "given", "said"),
     [

@@ -1,6 +1,5 @@
 """`lakehouse sql`: what is printed, what needs leave, and what an error looks like."""
 
-import io
 import json
 import sqlite3
 import time
@@ -92,16 +91,6 @@ def test_csv_is_what_programs_read(lakehouse):
     assert lakehouse("sql", "--format", "csv", ONE_ROW).out == ["id,fruit,berry", "1,,true"]
 
 
-def test_a_name_is_understood_with_the_catalog_and_without(lakehouse, fruits):
-    ran = lakehouse(
-        "sql",
-        "--format",
-        "csv",
-        "SELECT count(*) AS n FROM t.fruits; TABLE lakehouse.t.fruits LIMIT 1",
-    )
-    assert ran.out == ["n", "3", "id,fruit", "1,Apple"]
-
-
 def test_results_of_several_statements_are_one_json_document(lakehouse, fruits):
     script = (
         "SELECT 1 AS one; DELETE FROM t.fruits WHERE id = 1; SELECT count(*) AS n FROM t.fruits"
@@ -167,11 +156,6 @@ def test_a_write_to_a_declared_table_takes_turns_with_runs(lakehouse, home: Path
     assert lakehouse("sql", "--write", "INSERT INTO silver.fruits VALUES (1)").code == 0
     other.join()
     assert time.monotonic() > released_at[0]
-
-
-def test_statements_are_read_from_standard_input(lakehouse, monkeypatch):
-    monkeypatch.setattr("sys.stdin", io.StringIO("SELECT 1 AS one;\nSELECT 2 AS two;\n"))
-    assert lakehouse("sql", "--format", "csv", "-").out == ["one", "1", "two", "2"]
 
 
 @pytest.mark.parametrize(

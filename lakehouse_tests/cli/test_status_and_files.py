@@ -65,23 +65,6 @@ def test_status_tells_the_last_write_and_the_last_checks(lakehouse):
     assert found["pending"] == []
 
 
-@pytest.mark.long
-def test_status_names_a_check_that_failed(lakehouse, home):
-    inbox = home / "inbox" / "fruits"
-    inbox.mkdir(parents=True)
-    (inbox / "a.csv").write_text("id,fruit,berry\n1,banana,false\n", encoding="utf-8")
-    lakehouse("ingest")
-    assert any(
-        "excluded_fruit_in_any_spelling failed" in line for line in lakehouse("status").out
-    )
-
-
-def test_status_prints_an_aligned_table(lakehouse, fruits):
-    lines = lakehouse("status").out
-    assert lines[0].split(" | ")[0].strip() == "table"
-    assert lines[-2:] == [f"({len(TABLES) + 1} tables)", "t.fruits: not declared"]
-
-
 def test_files_lists_data_deletes_and_metadata_with_their_total(lakehouse, fruits):
     lakehouse(
         "sql", "--write", "ALTER TABLE t.fruits SET TBLPROPERTIES ('write.delete.mode' = 'merge-on-read');"

@@ -138,43 +138,6 @@ def test_a_refused_table_is_blocked_until_its_input_changes(
     assert state_of(lakehouse) == (True, None, "stale")
 
 
-@pytest.mark.long
-def test_rows_of_older_code_are_said(lakehouse, settings: Settings, arrive: Arrive) -> None:
-    def code() -> tuple[str | None, str]:
-        said = records(lakehouse("status", "--format", "json"))
-        (silver,) = (record for record in said if record["table"] == SILVER)
-        return silver["code"], state_of(lakehouse)[2]
-
-    assert code() == (None, "not there")
-    came = arrive()
-    compute(settings, came)
-    # As another tool writes it.
-    assert code() == ("unknown", "")
-    compute(settings, came, "0123456789ab")
-    assert code() == ("older", "older code")
-    now = asset_graph(defs).get(dg.AssetKey(["silver", "fruits"])).code_version
-    compute(settings, came, now)
-    assert code() == ("current", "")
-
-
-def health_of(lakehouse, table: str) -> str:
-    out = " ".join(line.strip() for line in lakehouse("status").out)
-    return out.partition(f" {table}: ")[2]
-
-
-def test_why_upkeep_leaves_small_files_is_said(lakehouse, arrive: Arrive) -> None:
-    for _ in range(6):
-        arrive()
-    said = health_of(lakehouse, BRONZE)
-    assert said.startswith("small files 5; ")
-    (plan,) = [
-        step["reason"]
-        for step in records(lakehouse("maintain", "--dry-run", "--format", "json"))
-        if (step["table"], step["step"]) == (BRONZE, "compact")
-    ]
-    assert said.startswith(f"small files 5; {plan}")
-
-
 def record_of(lakehouse, table: str = SILVER) -> dict[str, Any]:
     (one,) = (
         record

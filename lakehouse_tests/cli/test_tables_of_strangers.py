@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse.cli.doctor_checks import findings
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.spark_line import is_spark_3
 from lakehouse.settings import Settings
@@ -44,23 +43,6 @@ def test_status_says_that_it_is_not_read_and_does_not_fail(lakehouse: Lakehouse)
     assert NAMED in found[EVENTS]["unsupported"]
 
 
-@pytest.mark.long
-@pytest.mark.unit
-@pytest.mark.usefixtures("strange")
-def test_doctor_looks_after_its_files_all_the_same(settings: Settings) -> None:
-    def said() -> tuple[bool, str]:
-        return next((one.ok, one.found) for one in findings(settings) if one.name == "tables")
-
-    is_well, found = said()
-    assert is_well
-    assert found.startswith(f"all files of 2 tables are there ({NAMED}")
-    for data in (settings.home / "warehouse" / "strangers").rglob("*.parquet"):
-        data.unlink()
-    is_well, found = said()
-    assert not is_well
-    assert f"{EVENTS} misses 1 of its files" in found
-
-
 @pytest.mark.unit
 @pytest.mark.usefixtures("strange")
 @pytest.mark.parametrize("command", ["history", "files", "diff", "cost", "maintain"])
@@ -69,22 +51,6 @@ def test_who_names_it_is_told_why_not(lakehouse: Lakehouse, command: str) -> Non
     assert ran.code == 1
     assert ran.out == []
     assert ran.err[-1].startswith(f"lakehouse: {NAMED}")
-
-
-@pytest.mark.unit
-@pytest.mark.usefixtures("strange")
-def test_copy_copies_the_others_and_fails_for_it(
-    lakehouse: Lakehouse, home: Path, tmp_path: Path
-) -> None:
-    ran = lakehouse("copy", str(home), str(tmp_path / "there"))
-
-    assert ran.code == 1
-    assert ran.out[0].startswith(f"{OTHER} copied: 2 rows")
-    assert ran.err[-1].startswith(f"lakehouse: {EVENTS} is not copied: {NAMED}")
-    assert lakehouse("copy", str(home), str(tmp_path / "there"), OTHER).code == 0
-    alone = lakehouse("copy", str(home), str(tmp_path / "there"), EVENTS)
-    assert alone.code == 1
-    assert alone.err[-1].startswith(f"lakehouse: {NAMED}")
 
 
 @pytest.mark.spark

@@ -33,12 +33,6 @@ def test_the_next_port_is_used_unless_the_port_is_fixed() -> None:
             listen("127.0.0.1", port, is_fixed=True)
 
 
-def test_a_port_without_a_webserver_is_not_served() -> None:
-    listener, address = listen("127.0.0.1", 20_000, is_fixed=False)
-    listener.close()
-    assert not address.is_served
-
-
 @pytest.mark.parametrize("host", ["no-such-host.invalid", "192.0.2.1"])
 def test_a_host_that_is_not_of_this_machine_is_a_usage_error(host: str) -> None:
     with pytest.raises(UsageError, match=host):

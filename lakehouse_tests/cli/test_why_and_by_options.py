@@ -2,11 +2,8 @@
 and nothing is done.
 """
 
-from datetime import timedelta
-
 import pytest
 
-from lakehouse.alerts.alert_state import read_state
 from lakehouse_tests.cli.conftest import Lakehouse
 
 
@@ -33,9 +30,3 @@ def test_a_placeholder_is_no_reason(
 def test_a_placeholder_is_nobody(lakehouse: Lakehouse) -> None:
     ran = lakehouse("mute", "silver.fruits", "--until", "2h", "--by", "NAME")
     assert (ran.code, "--by is 'NAME'" in ran.err[0]) == (2, True)
-
-
-def test_a_table_is_muted_for_a_while(lakehouse: Lakehouse, settings) -> None:
-    assert lakehouse("mute", "silver.fruits", "--until", "2h").code == 0
-    (mute,) = read_state(settings).mutes.values()
-    assert mute.until - mute.at == timedelta(hours=2)

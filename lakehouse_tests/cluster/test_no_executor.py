@@ -1,6 +1,5 @@
 """Commands on a cluster that has no core for them, and one on a cluster that has."""
 
-import time
 from pathlib import Path
 
 import pytest
@@ -19,21 +18,12 @@ IMPATIENT = {"LAKEHOUSE_EXECUTOR_WAIT_SECONDS": "10"}
 ONE = [LAKEHOUSE, "sql", "SELECT 1 AS one"]
 
 
-def hold_cores(note: str) -> None:
-    """Work on a cluster until somebody ends this."""
-    engine = engine_of_process()
-    assert engine.spark.range(1).count() == 1
-    Path(note).write_text(engine.page(), encoding="utf-8")
-    time.sleep(600)
-
-
 def work_until_opened(gate: str) -> None:
     """Ask for more tasks than one executor has cores, which end when a gate is opened."""
     from pyspark.sql.functions import udf
 
     def wait(value: int) -> int:
         # Runs in a worker of Spark, which imports nothing of the tests.
-        from pathlib import Path
         from time import sleep
 
         while not Path(gate).exists():
@@ -47,21 +37,6 @@ def work_until_opened(gate: str) -> None:
 def lines_of(command: Child) -> list[str]:
     """Return what a command printed, without what it said of its progress."""
     return [line for line in command.said.splitlines() if not line.endswith(" …")]
-
-
-def test_a_command_leaves_a_core_to_the_next(cluster, home, tmp_path):
-    note = tmp_path / "works"
-    first = start(home, hold_cores, env=cluster.client_environment, note=str(note))
-    try:
-        wait_for(lambda: note.exists() or not first.is_alive, "a first application")
-        assert note.read_text(encoding="utf-8").startswith("http://127.0.0.1:"), first.said
-        second = start_command(
-            ONE, tmp_path / "second" / "home", env=cluster.client_environment
-        )
-        assert second.status() == 0, second.said
-        assert "(1 row)" in second.said
-    finally:
-        first.kill()
 
 
 def test_a_cluster_without_workers_is_named(

@@ -17,7 +17,6 @@ from lakehouse.scaffolding.begin_project import begin_project
 from lakehouse.settings import Settings
 from lakehouse_tests.cluster import library
 from lakehouse_tests.cluster.connect_server import ConnectServer, connect_server
-from lakehouse_tests.cluster.deliveries import BROUGHT
 from lakehouse_tests.cluster.disturbed_ingest import (
     ingest_and_give_up_soon,
     ingest_while_publishing_waits,
@@ -27,7 +26,6 @@ from lakehouse_tests.cluster.gates import wait_until_asked
 from lakehouse_tests.cluster.lake import Lake
 from lakehouse_tests.cluster.slow_ingest import FILES, check_once, deliver, ingest_slowly
 from lakehouse_tests.cluster.spark_cluster import SparkCluster, on_account
-from lakehouse_tests.cluster.test_come_and_go import RESTLESS, write_in_pauses
 from lakehouse_tests.cluster.test_connect import JARS, without
 from lakehouse_tests.cluster.test_executor_reading import BARE_PYTHON
 from lakehouse_tests.cluster.test_lost_worker import (
@@ -133,28 +131,6 @@ def test_what_a_server_lacks_is_said_in_one_line(mortal_cluster, account, home):
         (line,) = lines_of(ran)
         assert "lacks the jar of Iceberg (org.apache.iceberg:" in line
         assert "`lakehouse connect-conf` prints what the server is to be started with." in line
-
-
-@pytest.mark.soak
-def test_a_run_whose_executors_left_in_the_middle_goes_on_with_others(
-    mortal_cluster, account, home
-):
-    given = " ".join(f"{name}={value}" for name, value in RESTLESS.items())
-    spark = {**mortal_cluster.client_environment, "LAKEHOUSE_SPARK_CONF": given}
-    child = start(home, write_in_pauses, env=on_account(account) | spark, work=["merge"])
-    try:
-        done = child.result()
-    finally:
-        child.kill()
-
-    application = done.pop("application")
-    assert done == {**BROUGHT, "pauses": ["merge"]}
-    executors = [
-        folder
-        for worker in mortal_cluster.workers
-        for folder in worker.folder.glob(f"work/{application}/*")
-    ]
-    assert len(executors) > 1
 
 
 def test_a_command_beside_one_that_holds_all_cores_says_so_in_one_line(

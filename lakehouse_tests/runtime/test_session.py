@@ -153,16 +153,6 @@ def test_spark_reads_a_bucket_where_icebergs_own_client_does(aws_settings):
     assert ".fs.s3" not in str(session_configuration(replace(aws_settings, deployment="local")))
 
 
-@pytest.mark.parametrize(
-    "master",
-    ["spark://10.0.0.1:7077", "yarn", "k8s://https://10.0.0.1:6443", "local-cluster[1,1,1024]"],
-)
-def test_a_cluster_keeps_its_own_settings_for_who_may_connect(settings, master):
-    assert "spark.authenticate" not in session_configuration(
-        replace(settings, spark_master=master)
-    )
-
-
 @pytest.mark.parametrize("master", ["local", "local[*]", "local[2, 3]"])
 def test_no_secret_is_among_what_spark_is_started_with(settings, master):
     given = session_configuration(replace(settings, spark_master=master))
