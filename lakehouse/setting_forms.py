@@ -47,10 +47,7 @@ CONNECT = Form(
 
 
 def read_value(env: Mapping[str, str], name: str, form: Form) -> str | None:
-    """Return a setting; None if it is unset.
-
-    :raises SettingsError: if the value does not match the format.
-    """
+    """Return a setting, or None if it is unset; raises SettingsError."""
     value = env.get(name) or None
     if value and not re.fullmatch(form.pattern, value):
         actual = "invalid" if form.is_secret else repr(value)
@@ -62,19 +59,13 @@ def read_value(env: Mapping[str, str], name: str, form: Form) -> str | None:
 
 
 def read_count(env: Mapping[str, str], name: str) -> int | None:
-    """Return a positive integer setting; None if it is unset.
-
-    :raises SettingsError: if the value is invalid.
-    """
+    """Return a positive integer setting, or None if it is unset; raises SettingsError."""
     value = read_value(env, name, COUNT)
     return int(value) if value else None
 
 
 def read_port(env: Mapping[str, str], name: str, ports: int) -> int | None:
-    """Return the first port of a range; None if it is unset.
-
-    :raises SettingsError: if a port of the range is reserved or does not exist.
-    """
+    """Return the first port of a range, or None if it is unset; raises SettingsError."""
     last = _LAST_PORT - ports + 1
     expected = f"a port from {_FIRST_PORT} to {last}, such as 40000"
     value = read_value(env, name, Form(r"\d{1,5}", expected))

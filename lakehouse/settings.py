@@ -55,11 +55,7 @@ class TableJob:
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of a process.
-
-    `home` is absolute. Everything that the lakehouse stores on this machine is below it, except
-    `cache_dir` (jars, shared by all clones of a user).
-    """
+    """The settings of a process; all local files are below `home`, except `cache_dir`."""
 
     home: Path
     deployment: Deployment = "local"
@@ -105,8 +101,7 @@ class Settings:
     docs: str | None = None
     """Where the site is generated after runs: a folder, or `s3://bucket/prefix`."""
     definitions: str = SAMPLES
-    """The module with the project; default: that of the project around the working directory.
-    """
+    """The module with the project; default: that around the working directory."""
     project_root: Path | None = None
     """The folder of that project; None outside of one."""
 

@@ -92,23 +92,6 @@ def test_an_archive_for_executors_is_a_file_or_an_object(given, place):
     assert cluster.executor_archive == place
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "said"),
-    [
-        ("LAKEHOUSE_EXECUTOR_PYTHON", "python3.11", "LAKEHOUSE_EXECUTOR_PYTHON are set"),
-        (
-            "LAKEHOUSE_SPARK_CONF",
-            "spark.pyspark.python=python3.11",
-            r"spark\.pyspark\.python of LAKEHOUSE_SPARK_CONF are set",
-        ),
-    ],
-)
-def test_an_archive_and_another_python_are_refused_together(name, value, said):
-    env = {"LAKEHOUSE_EXECUTOR_ARCHIVE": "env.tar.gz", name: value}
-    with pytest.raises(SettingsError, match=f"LAKEHOUSE_EXECUTOR_ARCHIVE and {said}"):
-        Settings.from_env(env)
-
-
 def test_a_client_of_a_server_is_told_by_name_what_it_cannot_set():
     env = {
         "SPARK_REMOTE": "sc://spark:15002",

@@ -14,7 +14,6 @@ from lakehouse.iceberg.read.rows_outside_partitions import HAS_PARTITION, has_pa
 from lakehouse.maintenance.health_check import HEALTHY
 from lakehouse.orchestration.asset_checks import checked_rules, severity
 from lakehouse.orchestration.asset_keys import table_name
-from lakehouse.orchestration.dagster_internals import asset_graph
 from lakehouse.project import execution
 from lakehouse.quality.metrics.metric import NO_ANOMALY
 from lakehouse.settings import TableJob
@@ -84,29 +83,12 @@ def test_an_asset_shows_what_its_declaration_says():
     assert schema.columns[1].description == "Common name; the merge key."
 
 
-def test_the_page_of_an_asset_leads_to_its_function_and_its_tables():
-    specs = {table_name(spec.key): spec for spec in defs.resolve_all_asset_specs()}
-    metadata = specs["silver.fruits"].metadata
-    (code,) = metadata["dagster/code_references"].code_references
-    assert Path(code.file_path).parts[-3:] == ("assets", "silver", "fruits.py")
-    line = Path(code.file_path).read_text(encoding="utf-8").splitlines()[code.line_number - 1]
-    assert line.startswith("@iceberg_asset(")
-    assert metadata["lakehouse/quarantine"] == dg.AssetKey(["silver", "fruits_quarantine"])
-    assert metadata["lakehouse/table_health"] == dg.AssetKey(["monitoring", "table_health"])
-    assert metadata["lakehouse/contract"] == "lakehouse contract silver.fruits"
-    assert metadata["lakehouse/upkeep_runs"] == dg.AssetKey(["monitoring", "upkeep_runs"])
-
-
 def test_a_run_is_one_process_unless_a_spark_server_is_shared(settings):
     assert execution(settings) == {"in_process": {}}
     shared = replace(settings, spark_remote="sc://127.0.0.1:15002")
     assert execution(shared) == {"multiprocess": {}}
     in_jobs = replace(shared, jobs=(TableJob("gold.*", "glue", "lakehouse"),))
     assert execution(in_jobs) == {"in_process": {}}
-
-
-def test_everything_can_be_loaded_by_dagster():
-    dg.Definitions.validate_loadable(defs)
 
 
 OF_THEIR_OWN = {NO_ANOMALY: "WARN warn", HEALTHY: "ERROR warn"}
@@ -141,16 +123,3 @@ def test_every_check_is_known_by_name_severity_and_whether_it_blocks():
         if table in tables:
             found.append(f"{table} {key.name} {said}: {blocks}")
     assert sorted(found) == golden
-
-
-def test_each_layer_and_the_quarantines_have_an_asset_group() -> None:
-    graph = asset_graph(defs)
-    groups = {
-        key.to_user_string(): graph.get(key).group_name for key in graph.get_all_asset_keys()
-    }
-    assert {name: group for name, group in groups.items() if name.endswith("_quarantine")} == {
-        name: "quarantine" for name in groups if name.endswith("_quarantine")
-    }
-    assert set(groups.values()) == {
-        "bronze", "silver", "gold", "quarantine", "audit", "monitoring"
-    }  # fmt: skip

@@ -102,13 +102,6 @@ def test_a_token_of_an_address_with_a_typing_error_is_not_shown(address):
     assert "S3cret" not in f"{raised.value} {raised.value.next_step}"
 
 
-@pytest.mark.parametrize(
-    "master", ["local", "local[2, 3]", "spark://a:7077,b:7077", "yarn", "k8s://https://a:6443"]
-)
-def test_the_masters_of_spark_are_taken(master):
-    assert Settings.from_env({"LAKEHOUSE_SPARK_MASTER": master}).spark_master == master
-
-
 def test_two_sparks_are_not_named_at_once():
     env = {"SPARK_REMOTE": "sc://spark:15002", "LAKEHOUSE_SPARK_MASTER": "spark://a:7077"}
     with pytest.raises(SettingsError, match="name two Sparks; expected one of them"):
@@ -149,13 +142,6 @@ def test_a_home_whose_files_would_lie_elsewhere_is_refused(tmp_path, name):
         Settings.from_env({"LAKEHOUSE_HOME": str(tmp_path / name)})
     assert str(raised.value).isprintable()
     assert raised.value.exit_code == 2
-
-
-@pytest.mark.parametrize(
-    "name", ["my home", "it's", 'a "b"', "höme-家", "a:b", "back\\slash", "a;b=c&d"]
-)
-def test_other_characters_of_a_home_are_taken(tmp_path, name):
-    assert Settings.from_env({"LAKEHOUSE_HOME": str(tmp_path / name)}).home == tmp_path / name
 
 
 def test_a_cache_that_java_would_take_for_two_is_refused():

@@ -12,11 +12,7 @@ _BYTE_ORDER_MARK = "\ufeff"
 
 
 def read_standard_input(expected: str) -> str:
-    """Return all of standard input.
-
-    :param expected: expected content, such as `statements`, for errors.
-    :raises UsageError: it is closed or not text.
-    """
+    """Return standard input; raises UsageError with `expected`, such as `statements`."""
     if sys.stdin is None or sys.stdin.closed:
         raise UsageError(f"{_STANDARD_INPUT} is closed; expected {expected} there.")
     with _explained(_STANDARD_INPUT, expected):

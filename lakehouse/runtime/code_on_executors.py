@@ -65,10 +65,9 @@ def read_project(settings: Settings) -> None:
 
 
 def send_project(session: "SparkSession", settings: Settings) -> None:
-    """Let Python on executors run the project's functions. Each session is sent them once.
+    """Send the project's functions once per session; other modules are imported from a zip.
 
-    Functions in the package of the assets are pickled by value: its modules import Dagster, which
-    executors need not have. Other modules of the project are imported there from a zip.
+    Functions of assets are pickled by value: their modules import Dagster, which executors lack.
     """
     if session in _have_project or not _is_imported(settings):
         return

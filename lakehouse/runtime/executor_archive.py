@@ -1,7 +1,6 @@
 """The archive of Python packages for executors whose Python has none.
 
-It contains the installed versions of the packages, and a `bin/python` that runs the Python of the
-worker with them. The Python itself is not copied: it would need the system it was built for.
+Its `bin/python` runs the Python of the worker with the packages.
 """
 
 import gzip
@@ -139,8 +138,8 @@ def archive_bytes(manifest: ArchiveManifest, files: Mapping[str, Path]) -> bytes
 
 def require_archive(settings: Settings, place: str) -> ArchiveManifest:
     """Return the manifest of an archive that equals one created now; raises SetupError."""
-    with _naming(place):
-        manifest = _manifest_at(settings, place)
+    with _naming(place), archive_file(settings, place).open("rb") as opened:
+        manifest = read_manifest(opened)
     if manifest is None:
         raise _unusable(place, "was not created by `lakehouse pack-python`")
     try:
@@ -153,10 +152,8 @@ def require_archive(settings: Settings, place: str) -> ArchiveManifest:
     return manifest
 
 
-def archive_file(settings: Settings) -> Path:
+def archive_file(settings: Settings, place: str) -> Path:
     """Return the archive as a local file; one in a bucket is cached; raises SetupError."""
-    place = settings.cluster.executor_archive
-    assert place
     if not is_in_bucket(place):
         return Path(place)
     with _naming(place):
@@ -277,15 +274,6 @@ def _unusable(place: str, problem: str, command: str = _COMMAND) -> SetupError:
         f"LAKEHOUSE_EXECUTOR_ARCHIVE is {place}, which {problem}.",
         next_step=f"Create it with `{command}`.",
     )
-
-
-def _manifest_at(settings: Settings, place: str) -> ArchiveManifest | None:
-    if is_in_bucket(place):
-        store, key = _bucket_of(settings, place)
-        with store.open(key) as content:
-            return read_manifest(content)
-    with Path(place).open("rb") as file:
-        return read_manifest(file)
 
 
 def _bucket_of(settings: Settings, place: str) -> "tuple[S3ObjectStore, str]":

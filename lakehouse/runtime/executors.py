@@ -1,8 +1,4 @@
-"""Executors of a session on a cluster.
-
-Spark waits indefinitely for the first executor, and for a replacement after all executors have
-exited. A session waits for as long as the settings allow, and then fails with the reason.
-"""
+"""Waits for executors of a cluster, for which Spark itself would wait indefinitely."""
 
 from collections.abc import Callable
 from threading import Thread

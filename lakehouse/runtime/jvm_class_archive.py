@@ -1,9 +1,6 @@
-"""Java's classes, read once: an archive of what each start of Spark loads, which `lakehouse
-setup` makes.
+"""The class data archive (JEP 310 and 350) that `lakehouse setup` makes, so Spark starts faster.
 
-A JVM maps the archive into its memory instead of reading, checking and laying out the same
-classes anew (JEP 310 and JEP 350). It is for speed alone: a JVM of another build, or with other
-jars, starts as if there were none.
+A JVM of another build, or with other jars, ignores it.
 """
 
 import json

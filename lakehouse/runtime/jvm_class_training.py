@@ -1,7 +1,6 @@
-"""What the archive of Java's classes is made from: one small table, written as each is.
+"""Loads the classes for the archive by writing the warm-up tables, and prints the class path.
 
-Run as `python -m lakehouse.runtime.jvm_class_training HOME OPTION…`, with a folder that is dropped
-afterwards and the options of the JVM that records; prints the class path of that JVM.
+Run as `python -m lakehouse.runtime.jvm_class_training HOME OPTION…`.
 """
 
 import sys

@@ -8,11 +8,7 @@ GIVES_BACK = (
     "-XX:-G1PeriodicGCInvokesConcurrent",
     "-XX:TrimNativeHeapInterval=60000",
 )
-"""After ten minutes without one, Java collects garbage, and keeps of its heap two and a half times
-of what is in use; by itself it never does while nothing happens, and keeps more than three times.
-With one and a half times, collecting took a fifth of the processor while small files came. Each
-minute it gives back what its compilers had and freed.
-"""
+"""An idle JVM collects garbage after ten minutes, and keeps 2.5 times its live heap."""
 KEEPS_LITTLE = {
     "spark.ui.retainedJobs": "50",
     "spark.ui.retainedStages": "50",

@@ -1,7 +1,6 @@
 """The files of a project's code, for jobs and executors.
 
-They are read when a process starts its first run, and not again: a file that is edited later would
-otherwise be computed under the code version of this process, which has loaded the older one.
+They are read once, at the first run of a process, like the code that it has imported.
 """
 
 import sys

@@ -41,14 +41,15 @@ def python_configuration(settings: Settings) -> dict[str, str]:
 
 def archive_configuration(settings: Settings) -> dict[str, str]:
     """Return the start configuration with the archive for executors; raises SetupError."""
-    if settings.cluster.executor_archive is None or not settings.is_on_cluster:
+    place = settings.cluster.executor_archive
+    if place is None or not settings.is_on_cluster:
         return {}
     # Most processes need no archive, nor what reads one.
     from lakehouse.runtime.executor_archive import archive_file
 
     # Served by the driver also where it is in a bucket: executors fetch it before they have the
     # jars by which they read one.
-    return {ARCHIVES: f"{archive_file(settings).as_uri()}#{_FOLDER}"}
+    return {ARCHIVES: f"{archive_file(settings, place).as_uri()}#{_FOLDER}"}
 
 
 def require_python(settings: Settings) -> None:
@@ -60,13 +61,9 @@ def require_python(settings: Settings) -> None:
 
 
 def send_archive(session: "SparkSession", settings: Settings) -> None:
-    """Let the executors of a client of Spark Connect have the archive of the settings; a session is
-    sent it once.
+    """Send the archive once to the executors of a Spark Connect session; raises SetupError.
 
-    What a server was started with its sessions do not see: each has a folder of its own, in which
-    Python runs there.
-
-    :raises SetupError: when the archive is missing or old.
+    Each session has its own folder, and does not see what its server was started with.
     """
     from pyspark.sql.utils import is_remote
 
@@ -81,6 +78,6 @@ def send_archive(session: "SparkSession", settings: Settings) -> None:
         if session in _have_archive:
             return
         require_archive(settings, place)
-        session.addArtifacts(f"{archive_file(settings)}#{_FOLDER}", archive=True)
+        session.addArtifacts(f"{archive_file(settings, place)}#{_FOLDER}", archive=True)
         session.conf.set(_PYTHON, _UNPACKED)
         _have_archive.add(session)

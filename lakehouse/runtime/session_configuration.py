@@ -1,8 +1,6 @@
-"""The configuration of a Spark session on one machine, on a cluster, and of a client of Spark
-Connect.
+"""The configuration of Spark sessions: local, on a cluster, and of Spark Connect clients.
 
-It overrides PYSPARK_SUBMIT_ARGS and `spark-defaults.conf`, which Spark applies to the remaining
-names. LAKEHOUSE_SPARK_CONF overrides it.
+It overrides PYSPARK_SUBMIT_ARGS and `spark-defaults.conf`; LAKEHOUSE_SPARK_CONF overrides it.
 """
 
 import re
@@ -48,13 +46,11 @@ def session_configuration(
     state: MasterState | None = None,
     archive: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
-    """Return the configuration of a session, without its catalog; for Spark Connect, only what a
-    client can set.
+    """Return the configuration of a session, without its catalog.
 
     :param is_server: whether it is for a server that this process starts.
     :param state: the workers and applications of a standalone master.
-    :param archive: see `archive_configuration`; only for a start of Spark, since it can download
-        the archive.
+    :param archive: see `archive_configuration`; only for a start of Spark.
     """
     shared = shared_configuration() | python_configuration(settings)
     if settings.spark_remote:

@@ -92,11 +92,7 @@ def open_session(
     java_options: Sequence[str] | None = None,
     is_own_server: bool = False,
 ) -> "SparkSession":
-    """Return this process's session for a catalog.
-
-    The first call starts the JVM, or connects; later calls only check that a server still has a
-    session that was idle. Spark opens a catalog once per session and name, so another catalog
-    (tests use two of one name) gets another session on the same JVM.
+    """Return this process's session for a catalog; the first call starts the JVM, or connects.
 
     :param java_options: JVM options that replace the class archive and the choice of compilers.
     :param is_own_server: the lakehouse started the Spark Connect server, so that it need not be
@@ -216,11 +212,7 @@ def close_jvm() -> None:
 
 
 def collect_garbage(session: "SparkSession") -> None:
-    """Start a garbage collection in the JVM of a session, which removes the files of unused rows;
-    by default it does so after half an hour, or when its memory is full.
-
-    On a cluster, an executor collects, and not the driver.
-    """
+    """Collect garbage in the JVM of a session (or an executor), to remove unused files."""
     # References of Python keep objects of Java.
     gc.collect()
     session.sql("SELECT java_method('java.lang.System', 'gc')").collect()

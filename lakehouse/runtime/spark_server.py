@@ -72,11 +72,7 @@ class SparkServer:
 
 
 def with_server(settings: Settings) -> Settings:
-    """Return the settings with the warm server of this home as SPARK_REMOTE, if one runs and fits
-    them (`SparkServer.is_for`).
-
-    A process keeps its choice. A restarted server reuses its port and token.
-    """
+    """Return settings with a fitting warm server as SPARK_REMOTE; a process keeps its choice."""
     if settings.spark_remote:
         return settings
     if settings not in _chosen:

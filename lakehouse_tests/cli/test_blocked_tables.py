@@ -66,16 +66,8 @@ def refused_run(home: Path) -> str:
 @pytest.mark.long
 def test_a_refused_run_is_published_by_a_person_who_says_why(held, home: Path) -> None:
     run_id = refused_run(home)
-    ran = held(
-        "publish",
-        "silver.fruits",
-        "--run",
-        run_id[:8],
-        "--why",
-        "it is one",
-        "--by",
-        "somebody",
-    )
+    command = f"publish silver.fruits --run {run_id[:8]} --by somebody --why"
+    ran = held(*command.split(), "it is one")
     assert ran.out == [
         f"silver.fruits: published against its rules as of run {run_id[:8]}, 2 rows in all. "
         "The next ingest computes what follows."
@@ -139,16 +131,8 @@ def test_a_run_that_was_not_refused_is_not_published(held) -> None:
 @pytest.mark.long
 def test_a_file_is_taken_out_of_bronze_and_kept_with_the_rejected(held, home: Path) -> None:
     assert held("retry", "silver.fruits").code == 1
-    ran = held(
-        "reject",
-        "banana.csv",
-        "--feed",
-        "fruits",
-        "--why",
-        "sent by mistake",
-        "--by",
-        "somebody",
-    )
+    command = "reject banana.csv --feed fruits --by somebody --why"
+    ran = held(*command.split(), "sent by mistake")
     (kept,) = (
         path for path in (home / "rejected" / "fruits").iterdir() if path.name.endswith(".csv")
     )
@@ -214,22 +198,9 @@ def test_a_delivery_is_rejected_by_its_content(twice, home: Path) -> None:
     """What it alone gave goes, and where another delivery gave the same before, its values come
     back.
     """
-    last = (
-        twice("reject", "daily.csv", "--feed", "fruits", "--why", "it was sent by mistake")
-        .out[-2]
-        .split("|")[-1]
-        .strip()
-    )
-    ran = twice(
-        "reject",
-        "daily.csv",
-        "--feed",
-        "fruits",
-        "--why",
-        "it was sent by mistake",
-        "--sha256",
-        last,
-    )
+    command = ("reject", "daily.csv", "--feed", "fruits", "--why", "it was sent by mistake")
+    last = twice(*command).out[-2].split("|")[-1].strip()
+    ran = twice(*command, "--sha256", last)
     assert ran.out[0] == "silver.fruits_quarantine: 1 row of daily.csv taken out."
     assert ran.out[1].startswith(
         "bronze.raw_fruits: 3 rows of daily.csv taken out. The file is kept as rejected/"

@@ -47,11 +47,3 @@ def test_a_check_that_fails_is_shown_and_named(lakehouse) -> None:
         "lakehouse: silver.fruits: check unique_fruit failed: fruit is unique: 1 of 158 rows"
         " break it." in ran.err
     )
-
-
-def test_a_table_that_is_not_there_is_named(lakehouse) -> None:
-    assert "No declared table is there yet" in lakehouse("check").out[0]
-    ran = lakehouse("check", "silver.fruits")
-    assert ran.code == 1
-    assert ran.err[0].startswith("lakehouse: silver.fruits is declared, and not there yet.")
-    assert lakehouse("check", "silver.nothing").code == 2

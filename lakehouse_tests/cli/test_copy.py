@@ -66,28 +66,6 @@ def test_all_tables_come_and_each_is_said(
     assert ran.out[-1] == f"{other} has 3 tables of these."
 
 
-@pytest.mark.long
-def test_again_it_copies_nothing(
-    lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path
-) -> None:
-    lakehouse("copy", str(home), str(other))
-    files = sorted(other.rglob("*.parquet"))
-
-    ran = lakehouse("copy", str(home), str(other))
-
-    assert ran.code == 0
-    assert ran.out[:3] == [f"{name} is there already." for name in TABLES]
-    assert sorted(other.rglob("*.parquet")) == files
-
-
-def test_named_tables_alone_come(
-    lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path
-) -> None:
-    assert lakehouse("copy", str(home), str(other), "lakehouse.silver.clean").code == 0
-
-    assert counts(other) == {"silver.clean": 2}
-
-
 def test_a_table_that_is_not_there_is_wrong_usage(
     lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path
 ) -> None:
@@ -138,25 +116,6 @@ def test_to_aws_and_back(
     aws = Catalog.of(on_aws(aws_settings))
     assert counts_in(aws) == counts(other) == counts(home)
     assert aws.load("bronze.raw").location().startswith("s3://lake/warehouse/bronze.db/raw-")
-
-
-@pytest.mark.long
-def test_tables_of_the_account_outside_of_the_bucket_are_named(
-    lakehouse: Lakehouse, aws_settings: Settings, other: Path, monkeypatch
-) -> None:
-    monkeypatch.setenv("AWS_ENDPOINT_URL", aws_settings.endpoint_url or "")
-    catalog = Catalog.of(aws_settings)
-    made(catalog, "bronze.raw", 1)
-    foreign = catalog.client.create_table(
-        "bronze.foreign", SCHEMA, location="s3://lake/others/foreign"
-    )
-    # What is of others is not opened either.
-    foreign.io.delete(foreign.metadata_location)
-
-    ran = lakehouse("copy", "s3://lake", str(other))
-
-    assert counts(other) == {"bronze.raw": 1}
-    assert any("bronze.foreign lies outside of the bucket" in line for line in ran.err)
 
 
 @pytest.mark.parametrize(
@@ -264,19 +223,6 @@ def test_who_was_erased_since_a_kill_is_known_after_it(
     assert ran.out[0] == "privacy/gone.json copied."
     assert known(other) == {"ab": "2026-02-02", "cd": "2026-01-01"}
     assert "1 person erased" in ran.err[0], "nobody says that rows may be there"
-
-
-def test_another_key_is_refused_where_nobody_is_gone_yet(
-    lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path
-) -> None:
-    gone(home, "ab")
-    write(home / "privacy" / "hmac.key", "00")
-    write(other / "privacy" / "hmac.key", "11")
-
-    ran = lakehouse("copy", str(home), str(other))
-
-    assert ran.code == 1
-    assert "key. Nothing was copied." in ran.err[0]
 
 
 @pytest.mark.long

@@ -100,13 +100,3 @@ def test_a_damaged_table_hinders_no_other(
     assert ran.out[-1].startswith("(1 table, ")
     assert ran.err[0].startswith("t.damaged is not counted: ")
     assert lakehouse("cost", "t.damaged").code == 1
-
-
-@pytest.mark.unit
-def test_a_table_or_file_that_is_not_there_is_named(lakehouse: Lakehouse) -> None:
-    ran = lakehouse("cost", "silver.fruit")
-    assert ran.code == 2
-    assert ran.err[0].startswith("lakehouse: There is no table silver.fruit; did you mean")
-    ran = lakehouse("cost", "--prices", "none.toml")
-    assert ran.code == 2
-    assert ran.err[0].startswith("lakehouse: There is no file of prices none.toml; expected")

@@ -34,20 +34,6 @@ def test_diff_prints_counts_then_rows(lakehouse, sold):
     ]
 
 
-def test_a_key_that_is_not_unique_is_said_to_be_none(lakehouse, sold):
-    lakehouse("sql", "--write", "INSERT INTO t.sold VALUES (5, 40, NULL), (6, 40, 'y')")
-    ran = lakehouse("diff", "t.sold", "--key", "v")
-    assert (ran.code, ran.out, len(ran.err)) == (2, [], 1)
-    assert ran.err[0].startswith("lakehouse: The key v of t.sold is not unique: in snapshot ")
-    assert "1 value has several rows, up to 3." in ran.err[0]
-
-
-def test_diff_compares_with_what_readers_saw_before(lakehouse, sold):
-    ran = lakehouse("diff", "t.sold", "--format", "csv")
-    assert ran.out == ["change,id,v,note", "added,4,40,x"]
-    assert ran.err[0].endswith(": 1 added, 0 removed, 0 changed")
-
-
 def test_diff_takes_ids_and_moments(lakehouse, sold):
     history = records(lakehouse("history", "t.sold", "--format", "json"))
     points = ["--from", history[1]["made_current_at"], "--to", history[2]["snapshot_id"]]

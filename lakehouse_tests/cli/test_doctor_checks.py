@@ -19,7 +19,6 @@ from lakehouse.alerts.alerts_sensor import HEARTBEAT_FILE, Heartbeat
 from lakehouse.cli.doctor_checks import findings
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.orchestration.instance import open_instance
-from lakehouse.runtime.dev_address_file import leave_note
 from lakehouse.runtime.spark import open_session
 from lakehouse.storage.json_files import write_json
 
@@ -85,15 +84,6 @@ def test_which_python_executors_have_is_said(settings, changes, told, said):
 
     assert found.ok
     assert said in found.found
-
-
-def test_an_archive_for_executors_that_is_missing_is_named(settings):
-    cluster = replace(settings.cluster, executor_archive="/gone.tar.gz")
-    found = line(replace(settings, **CLUSTER, cluster=cluster), "executors")
-
-    assert not found.ok
-    assert "LAKEHOUSE_EXECUTOR_ARCHIVE is /gone.tar.gz" in found.found
-    assert found.next_step == "Create it with `lakehouse pack-python`."
 
 
 def test_looking_makes_no_home(settings):
@@ -225,13 +215,3 @@ def test_a_last_look_that_is_old_fails_where_somebody_is_to_look(settings):
     assert "start it again" in found.next_step
     beat(settings, Heartbeat(ago(), 0, 0))
     assert line(expecting, "alerts").ok
-
-
-def test_the_places_are_those_that_dev_tells_and_not_those_of_this_command(settings):
-    leave_note(settings, "http://127.0.0.1:3000")
-    beat(settings, Heartbeat(ago(), 0, 0, ("file", "log", "slack-1a2b3c4d")))
-    found = line(settings, "alerts").found
-    assert (
-        "by `lakehouse dev` at http://127.0.0.1:3000; alerts go to: alerts.jsonl, the log,"
-        " slack-1a2b3c4d" in found
-    )

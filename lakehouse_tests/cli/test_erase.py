@@ -19,7 +19,6 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.upkeep import expire_snapshots, remove_orphans
 from lakehouse.settings import Settings
 from lakehouse_tests.cli.conftest import Lakehouse
-from lakehouse_tests.cli.outcomes import records
 from lakehouse_tests.privacy.an_erasure import (
     expire_without_spark,
     remove_orphans_without_spark,
@@ -145,23 +144,6 @@ def test_a_closed_file_of_a_feed_without_people_is_named_with_the_way_out_which_
 
 
 @pytest.mark.long
-def test_a_file_in_a_folder_that_another_home_may_share_is_named_with_the_way_out(
-    lakehouse: Lakehouse, settings: Settings, tmp_path: Path
-) -> None:
-    shared = tmp_path / "shared"
-    with Catalog.of(settings).load(RAW.name).transaction() as change:
-        change.set_properties({"write.data.path": shared.as_uri()})
-    shared.mkdir()
-    lost = shared / "lost.csv"
-    lost.write_text(f"customer_id\n{ANNA}\n")
-
-    ran = lakehouse(*ERASE, "--now")
-
-    assert (ran.code, lost.exists()) == (1, True)
-    assert ran.err[-1].startswith(f"lakehouse: {shared}: a file that no table of this home")
-
-
-@pytest.mark.long
 def test_verify_says_by_what_it_searched(lakehouse: Lakehouse) -> None:
     lakehouse(*ERASE, "--now")
     by_hashes = lakehouse("erasures", "verify", "R-1")
@@ -203,13 +185,3 @@ def test_verify_ends_with_1_where_the_record_was_changed(
     shown = lakehouse("erasures", "verify", "R-1", "--format", "json")
     assert shown.code == 1
     assert json.loads("\n".join(shown.out))["record"]["is_whole"] is False
-
-
-@pytest.mark.long
-def test_a_request_is_shown_among_the_others(lakehouse: Lakehouse) -> None:
-    lakehouse(*ERASE, "--now")
-
-    (listed,) = records(lakehouse("erasures", "--format", "json"))
-    (shown,) = records(lakehouse("erasures", "R-1", "--format", "json"))
-    assert listed == shown
-    assert shown["state"] == "verified"

@@ -32,20 +32,6 @@ def test_it_writes_the_files_and_says_what_they_come_to(lakehouse, tmp_path):
     ]
 
 
-def test_compressed_files_are_named_so(lakehouse, tmp_path):
-    assert (
-        lakehouse(
-            "generate", "bnpl", "--out", str(tmp_path), *START, "--days", "1", "--gzip"
-        ).code
-        == 0
-    )
-
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "bnpl_2026-01-05.csv.gz",
-        "truth.json",
-    ]
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -63,19 +49,6 @@ def test_an_argument_that_cannot_be_is_wrong_usage(lakehouse, tmp_path, argument
 
     assert (ran.code, ran.out, ran.err) == (2, [], [message])
     assert not (tmp_path / "out").exists()
-
-
-def test_a_folder_with_other_files_is_refused(lakehouse, tmp_path):
-    lakehouse("generate", "bnpl", "--out", str(tmp_path), *START, "--days", "2")
-
-    ran = lakehouse("generate", "bnpl", "--out", str(tmp_path), *START, "--days", "1")
-
-    assert ran.code == 2
-    assert ran.err == [
-        f"lakehouse: {tmp_path} holds bnpl_2026-01-05.csv and 2 more, generated with other"
-        " arguments; expected none, or what the same arguments made. Give another --out, or"
-        " empty it."
-    ]
 
 
 def test_a_folder_that_cannot_be_written_to_is_named(lakehouse, tmp_path):

@@ -72,11 +72,3 @@ def test_due_steps_are_run_and_recorded(lakehouse: Lakehouse, home: Path) -> Non
         (run,) = instance.get_run_records(dg.RunsFilter(job_name=JOB))
         assert run.dagster_run.is_success
     assert lakehouse("maintain", FRUITS).out == ["No upkeep is due of 1 table."]
-
-
-def test_a_table_that_is_not_there_is_named(lakehouse: Lakehouse) -> None:
-    assert lakehouse("maintain").out == ["No upkeep is due of 0 tables."]
-    ran = lakehouse("maintain", FRUITS)
-    assert ran.code == 1
-    assert ran.err[0].startswith(f"lakehouse: {FRUITS} is declared, and not there yet.")
-    assert lakehouse("maintain", "silver.nothing").code == 2

@@ -97,13 +97,6 @@ def test_a_refused_change_is_said_and_the_others_are_made(lakehouse, made, decla
     assert ran.out == ["silver.other:", "  done: rename column fruit to name"]
 
 
-def test_a_table_that_nobody_declared_is_wrong_usage_with_the_list(lakehouse, declare):
-    declare(FRUITS)
-    ran = lakehouse("apply", "silver.nothing")
-    assert ran.code == 2
-    assert "expected one of silver.fruit_colours" in ran.err[0]
-
-
 def test_functions_are_called_and_those_that_do_not_fit_are_named(lakehouse, declare):
     raw, fruits = (PROJECT.tables[name] for name in ("bronze.raw_fruits", "silver.fruits"))
     ran = lakehouse("plan", raw.name, fruits.name, "--functions")

@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 
 from lakehouse.cli.output.cell_values import Column, plain_json
-from lakehouse.cli.output.printing import count, csv_text, json_array, size, table
+from lakehouse.cli.output.printing import csv_text, json_array, size, table
 from lakehouse.errors import UsageError
 
 pytestmark = pytest.mark.unit
@@ -24,11 +24,6 @@ def test_a_table_is_aligned_with_numbers_on_the_right() -> None:
         "12 | NULL  | true",
         "(2 rows)",
     ]
-
-
-def test_wide_characters_keep_the_columns_straight() -> None:
-    lines = table([Column("name"), Column("x")], [["苹果", 1], ["kiwi", 2]]).splitlines()
-    assert lines[2:4] == ["苹果 | 1", "kiwi | 2"]
 
 
 def test_control_characters_are_shown_and_not_sent_to_the_terminal() -> None:
@@ -81,13 +76,6 @@ def test_json_refuses_two_columns_of_one_name() -> None:
 )
 def test_a_value_in_json_loses_nothing(value: object, shown: object) -> None:
     assert plain_json(value) == shown
-
-
-@pytest.mark.parametrize(
-    ("number", "text"), [(0, "0 rows"), (1, "1 row"), (1200, "1,200 rows")]
-)
-def test_a_count_is_readable(number: int, text: str) -> None:
-    assert count(number, "row") == text
 
 
 @pytest.mark.parametrize(

@@ -102,19 +102,6 @@ def test_rows_are_shown_of_one_rule_and_of_one_file(lakehouse) -> None:
         assert f"{option} is {unknown}" in ran.err[0]
 
 
-@pytest.mark.usefixtures("refused_fruits")
-def test_the_counts_as_csv_are_a_line_for_each_rule_and_file(lakehouse) -> None:
-    lines = [
-        "table,by,name,rows,first_refused_at,last_refused_at",
-        "silver.fruits,rule,castable_id,3,2026-03-01T08:00:00Z,2026-04-01T08:00:00Z",
-        "silver.fruits,rule,not_null_fruit,1,2026-03-01T08:00:00Z,2026-03-01T08:00:00Z",
-        "silver.fruits,file,a.csv,2,2026-03-01T08:00:00Z,2026-03-01T08:00:00Z",
-        "silver.fruits,file,b.csv,1,2026-04-01T08:00:00Z,2026-04-01T08:00:00Z",
-    ]
-    assert lakehouse("quarantine", FRUITS, "--format", "csv").out == lines
-    assert lakehouse("quarantine", "--format", "csv").out == lines
-
-
 def test_values_of_people_are_masked(lakehouse, settings: Settings) -> None:
     refuse(
         settings,
@@ -137,13 +124,6 @@ def test_values_of_people_are_masked(lakehouse, settings: Settings) -> None:
         assert not any(value in said for value in ("4711", "ann"))
         # What is wrong is to be seen.
         assert "12.505" in said
-
-
-def test_of_no_refused_row_that_is_said(lakehouse, settings: Settings) -> None:
-    refuse(settings, FRUITS)
-    said = ["silver.fruits: no row is in quarantine."]
-    assert lakehouse("quarantine", FRUITS).out == said
-    assert lakehouse("quarantine", "replay", FRUITS).out == said
 
 
 def test_a_table_that_no_run_made_yet_is_said_to_be_so(lakehouse) -> None:

@@ -100,11 +100,6 @@ def test_results_of_several_statements_are_one_json_document(lakehouse, fruits):
     assert ran.err == ["ok"]
 
 
-def test_a_statement_that_fails_leaves_valid_json(lakehouse):
-    ran = lakehouse("sql", "--format", "json", "SELECT 1 AS one; SELECT nope")
-    assert (ran.code, json.loads("\n".join(ran.out))) == (1, [[{"one": 1}]])
-
-
 def test_a_write_needs_an_option_before_anything_runs(lakehouse):
     ran = lakehouse("sql", "SELECT 1; CREATE NAMESPACE t")
     assert (ran.code, ran.out) == (2, [])
@@ -319,19 +314,6 @@ def test_the_catalog_of_an_older_pyiceberg_is_read(lakehouse, home: Path):
         database.execute("ALTER TABLE iceberg_tables DROP COLUMN iceberg_type")
     ran = lakehouse("sql", "--format", "csv", "SHOW NAMESPACES")
     assert (ran.code, ran.out, ran.err) == (0, ["namespace"], [])
-
-
-def test_queries_read_without_the_option(lakehouse, declared_fruits):
-    script = (
-        "USE silver; CREATE TEMP VIEW v AS SELECT id + 1 AS next FROM fruits; TABLE v;"
-        " WITH a AS (SELECT * FROM v) SELECT next AS a FROM a -- comment\n;"
-        " FROM fruits |> SELECT id AS b; EXPLAIN FORMATTED SELECT * FROM v;"
-        " CALL system.ancestors_of('silver.fruits'); SELECT count(*) AS n FROM t.kept"
-    )
-    ran = lakehouse("sql", "--format", "csv", script)
-    assert ran.code == 0, ran.err
-    assert ran.err == ["ok", "ok"]
-    assert [*ran.out[:6], *ran.out[-2:]] == ["next", "2", "a", "2", "b", "1", "n", "1"]
 
 
 def test_personal_columns_of_results_are_named_once(lakehouse):

@@ -20,15 +20,6 @@ def fruit_file(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def mostly_refused(tmp_path: Path) -> str:
-    """A file of fruits that is not delivered, of which most rows are refused."""
-    file = tmp_path / "most.csv"
-    rows = [f"{'x' if at < 60 else ''}{at},Fruit {at},false" for at in range(100)]
-    file.write_text("\n".join(["id,fruit,berry", *rows]), encoding="utf-8")
-    return str(file)
-
-
-@pytest.fixture
 def transactions(tmp_path: Path) -> str:
     """A file of transactions, one of which is refused."""
     file = tmp_path / "day.csv"
@@ -80,17 +71,6 @@ def test_a_file_is_tried_where_no_table_is_there_yet(
     assert any('["castable_id"] | x02' in row for row in ran.out)
     assert not (home / "warehouse").exists()
     assert not (home / "dagster").exists()
-
-
-def test_that_a_first_run_would_publish_nothing_is_told(
-    lakehouse: Lakehouse, mostly_refused: str
-) -> None:
-    ran = lakehouse("try", "silver.fruits", "--file", mostly_refused)
-
-    assert (
-        "  refused_share: 0.6 (60 of 100 rows refused: castable_id 60); nothing would be"
-        " published"
-    ) in ran.out
 
 
 def test_programs_get_the_refused_rows_with_their_reasons(

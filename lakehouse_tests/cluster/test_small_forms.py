@@ -31,7 +31,6 @@ from lakehouse_tests.cluster.test_executor_reading import BARE_PYTHON
 from lakehouse_tests.cluster.test_lost_worker import (
     BY_EXECUTORS,
     kill_working,
-    write_while_workers_die,
 )
 from lakehouse_tests.cluster.test_no_executor import ONE, lines_of
 from lakehouse_tests.cluster.test_no_worker_left import kill_all, start_two
@@ -217,13 +216,6 @@ def test_what_the_server_of_a_killed_client_commits_later_harms_nobody(
     fruits.lake.run("ingest", "fruits")
 
     fruits.check()
-
-
-def test_a_worker_killed_at_a_running_task_costs_time_and_nothing_else(
-    server, mortal_cluster, account, gate, home
-):
-    env = client_of(server, mortal_cluster, account)
-    write_while_workers_die(mortal_cluster, home, env, gate)
 
 
 @pytest.mark.soak

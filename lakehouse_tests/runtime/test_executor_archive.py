@@ -15,7 +15,6 @@ import pytest
 
 from lakehouse.errors import SetupError
 from lakehouse.runtime.executor_archive import (
-    REQUIRED_PACKAGES,
     ArchiveManifest,
     archive_bytes,
     archive_file,
@@ -182,12 +181,6 @@ def test_a_package_whose_code_lies_elsewhere_is_refused(install: Install, origin
         runtime_files({"apple": PathDistribution(notes)})
 
 
-def test_what_reads_files_there_is_installed_here() -> None:
-    files = runtime_files(installed_packages(REQUIRED_PACKAGES))
-
-    assert {f"{name}/__init__.py" for name in (*REQUIRED_PACKAGES, "botocore")} <= files.keys()
-
-
 def test_an_archive_that_is_as_it_would_be_made_now_will_do(
     install: Install, settings: Settings, tmp_path: Path
 ) -> None:
@@ -240,12 +233,7 @@ def test_other_files_are_rejected(
         require_archive(settings, str(file))
 
 
-def archive_of_settings(settings: Settings, place: str) -> Path:
-    cluster = replace(settings.cluster, executor_archive=place)
-    return archive_file(replace(settings, cluster=cluster))
-
-
-@pytest.mark.parametrize("read", [require_archive, archive_of_settings])
+@pytest.mark.parametrize("read", [require_archive, archive_file])
 def test_an_archive_that_a_bucket_does_not_return_is_named(
     settings: Settings, read: Callable[[Settings, str], object]
 ) -> None:

@@ -98,12 +98,6 @@ def test_executors_have_as_many_cores_as_fill_the_share_of_an_application(
     assert cores * min(most // cores, room) == together
 
 
-def test_so_many_executors_as_are_said_find_room(on_cluster):
-    assert asked(on_cluster, *of_cores(8), executors=3)["executor.cores"] == "2"
-    assert asked(on_cluster, *of_cores(8), executors=2)["executor.cores"] == "4"
-    assert asked(on_cluster, *of_cores(2), executors=5)["executor.cores"] == "1"
-
-
 @pytest.mark.parametrize("master", ELSEWHERE)
 def test_where_no_page_tells_of_cores_spark_keeps_its_own_numbers(settings, master):
     configuration = asked(replace(settings, spark_master=master))
@@ -118,11 +112,3 @@ def test_where_the_page_of_a_standalone_master_is_closed_executors_have_a_core_e
 
     assert configuration["executor.cores"] == "1"
     assert "sql.shuffle.partitions" not in configuration
-
-
-@pytest.mark.parametrize("master", [MASTER, *ELSEWHERE])
-def test_partitions_follow_from_executors_that_are_said(settings, master):
-    here = replace(settings, spark_master=master)
-
-    assert asked(here, executors=10)["sql.shuffle.partitions"] == "30"
-    assert asked(here, executors=10, executor_cores=4)["sql.shuffle.partitions"] == "120"

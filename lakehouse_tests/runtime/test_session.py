@@ -2,7 +2,6 @@
 
 import socket
 import struct
-import sys
 from dataclasses import replace
 
 import pytest
@@ -14,7 +13,6 @@ from lakehouse.runtime import jars
 from lakehouse.runtime.python_of_executors import archive_configuration, python_of_executors
 from lakehouse.runtime.session_configuration import session_configuration
 from lakehouse.runtime.spark import open_session
-from lakehouse.settings import Settings
 
 
 def test_both_catalogs_stage_on_a_branch_and_publish_it(engine: Engine) -> None:
@@ -57,33 +55,6 @@ def test_a_catalog_of_the_same_name_in_another_home_is_not_mixed_up(spark, setti
     assert Catalog.of(other).tables() == ["silver.fruits"]
 
 
-HOMES = ['it\'s my "höme-家"', "a:b\\c@d!", "-{a}[b]*$c`d;=&+"]
-
-
-@pytest.mark.parametrize("name", HOMES)
-def test_a_home_may_be_called_anything_that_settings_take(spark, tmp_path, settings, name):
-    odd = replace(
-        settings, home=Settings.from_env({"LAKEHOUSE_HOME": str(tmp_path / name)}).home
-    )
-    write_and_read(odd)
-
-    assert list((tmp_path / name / "warehouse").glob("silver/fruits-*/data/*.parquet"))
-    assert {path.name for path in tmp_path.iterdir()} == {name}
-
-
-def write_and_read(settings):
-    """Make a table by Spark in a home, and read it by both clients."""
-    session = open_session(settings, Catalog.of(settings))
-    session.sql("CREATE NAMESPACE silver")
-    session.sql("CREATE TABLE silver.fruits (id BIGINT) USING iceberg")
-    session.sql("INSERT INTO silver.fruits VALUES (1)")
-
-    assert session.table("silver.fruits").collect() == [(1,)]
-    assert Catalog.of(settings).load("silver.fruits").scan().to_arrow().to_pylist() == [
-        {"id": 1}
-    ]
-
-
 def test_a_client_of_a_spark_server_sets_nothing_that_only_a_server_can(settings):
     remote = replace(settings, spark_remote="sc://127.0.0.1:15002")
 
@@ -121,15 +92,6 @@ def test_executors_of_a_cluster_run_the_python_of_an_archive(settings):
     # Its clients send it: they see nothing of what a server was started with.
     server = session_configuration(there, is_server=True)
     assert server["spark.archives"] == "hdfs:///mine.zip"
-
-
-def test_on_one_machine_tasks_run_this_python_whatever_a_cluster_is_sent(settings):
-    cluster = replace(settings.cluster, executor_archive="/opt/env.tar.gz")
-    here = replace(settings, cluster=cluster)
-
-    assert archive_configuration(here) == {}
-    assert session_configuration(here) == session_configuration(settings)
-    assert python_of_executors(here) == sys.executable
 
 
 def test_spark_reads_a_bucket_where_icebergs_own_client_does(aws_settings):

@@ -102,11 +102,6 @@ def test_the_driver_is_reached_where_it_is_said(on_cluster):
     assert configuration["spark.port.maxRetries"] == "19"
 
 
-def test_the_page_of_spark_is_on_where_it_is_a_cluster(settings, on_cluster):
-    assert session_configuration(on_cluster)["spark.ui.enabled"] == "true"
-    assert session_configuration(settings)["spark.ui.enabled"] == "false"
-
-
 @pytest.mark.parametrize(
     ("state", "said"),
     [

@@ -1,8 +1,7 @@
 """`lakehouse sql` without `--write`: a session and statements that can only read.
 
-Spark's own parser decides what a query is. A statement either starts with words that only
-queries have, or it is run in parentheses, where Spark's grammar accepts nothing but a query.
-Its session cannot commit to the embedded catalog, call Java or read files by their paths.
+A statement starts with words that only queries have, or it is run in parentheses, where Spark's
+grammar accepts nothing but a query.
 """
 
 import re
