@@ -8,18 +8,20 @@ from typing import Literal, cast
 
 from lakehouse.errors import SettingsError
 from lakehouse.setting_forms import (
+    ARCHIVE,
     COUNT,
     HOST,
     MEMORY,
-    archive_value,
-    count_value,
-    port_value,
-    value_of_form,
+    WEB_ADDRESS,
+    Form,
+    absolute_place,
+    read_count,
+    read_port,
+    read_value,
 )
 
-_WEB_PAGE = (r"https?://[^\s/]+.*", "the address of a web page, such as http://host:8080")
 When = Literal["auto", "always", "never"]
-_WHEN = ("auto|always|never", "auto, always or never")
+_WHEN = Form("auto|always|never", "auto, always or never")
 DRIVERS = 20
 """The number of drivers on one machine that find free ports."""
 DRIVER_PORTS = 3 * DRIVERS
@@ -30,7 +32,7 @@ REFUSED_CONFIGURATION = {
     "spark.master": "LAKEHOUSE_SPARK_MASTER sets it",
     "spark.remote": "SPARK_REMOTE sets it",
     "spark.driver.memory": "LAKEHOUSE_SPARK_MEMORY sets it",
-    "spark.sql.ansi.enabled": "a value that cannot be cast must not become nothing in silence",
+    "spark.sql.ansi.enabled": "a value that cannot be cast must not silently become NULL",
     "spark.sql.catalogImplementation": "tables are in the catalog of Iceberg",
     "spark.sql.extensions": "those of Iceberg are needed",
     "spark.sql.session.timeZone": "times are in UTC",
@@ -60,15 +62,9 @@ class ClusterSettings:
     executor_python: str | None = None
     """The Python of executors, as a path on them."""
     executor_archive: str | None = None
-    """The Python archive for executors, made by `lakehouse pack-python`: a local path, or
-    `s3://bucket/key`.
-    """
+    """The Python archive for executors: a local path, or `s3://bucket/key`."""
     pyspark_python: str | None = None
     """PYSPARK_PYTHON."""
-    pyspark_arguments: str | None = field(default=None, repr=False)
-    """PYSPARK_SUBMIT_ARGS."""
-    spark_conf_dir: str | None = None
-    """SPARK_CONF_DIR, the folder of `spark-defaults.conf`."""
     python_path: str | None = None
     """PYTHONPATH."""
     spark_local_dirs: str | None = None
@@ -80,40 +76,31 @@ class ClusterSettings:
 
     @classmethod
     def from_env(cls, env: Mapping[str, str]) -> "ClusterSettings":
-        """Read and validate the environment.
-
-        :raises SettingsError: states the variable, the actual and the expected value.
-        """
-        page = value_of_form(env, "LAKEHOUSE_SPARK_MASTER_PAGE", _WEB_PAGE, "")
+        """Read and validate the environment; raises SettingsError."""
+        page = read_value(env, "LAKEHOUSE_SPARK_MASTER_PAGE", WEB_ADDRESS)
         configuration = tuple(_configuration(env.get("LAKEHOUSE_SPARK_CONF") or ""))
         python = env.get("LAKEHOUSE_EXECUTOR_PYTHON") or None
-        archive = archive_value(env, "LAKEHOUSE_EXECUTOR_ARCHIVE")
+        archive = read_value(env, "LAKEHOUSE_EXECUTOR_ARCHIVE", ARCHIVE)
         if archive:
             _require_one_python(python, configuration)
+        wait_seconds = read_value(env, "LAKEHOUSE_EXECUTOR_WAIT_SECONDS", COUNT)
         return cls(
             configuration=configuration,
-            master_page=page.rstrip("/") or None,
-            driver_host=value_of_form(env, "LAKEHOUSE_DRIVER_HOST", HOST, "") or None,
-            driver_port=port_value(env, "LAKEHOUSE_DRIVER_PORT", DRIVER_PORTS),
-            executors=count_value(env, "LAKEHOUSE_EXECUTORS"),
-            executor_cores=count_value(env, "LAKEHOUSE_EXECUTOR_CORES"),
-            executor_memory=value_of_form(env, "LAKEHOUSE_EXECUTOR_MEMORY", MEMORY, "") or None,
+            master_page=page.rstrip("/") if page else None,
+            driver_host=read_value(env, "LAKEHOUSE_DRIVER_HOST", HOST),
+            driver_port=read_port(env, "LAKEHOUSE_DRIVER_PORT", DRIVER_PORTS),
+            executors=read_count(env, "LAKEHOUSE_EXECUTORS"),
+            executor_cores=read_count(env, "LAKEHOUSE_EXECUTOR_CORES"),
+            executor_memory=read_value(env, "LAKEHOUSE_EXECUTOR_MEMORY", MEMORY),
             executor_python=python,
-            executor_archive=archive,
+            executor_archive=absolute_place(archive) if archive else None,
             pyspark_python=env.get("PYSPARK_PYTHON") or None,
-            pyspark_arguments=env.get("PYSPARK_SUBMIT_ARGS") or None,
-            spark_conf_dir=env.get("SPARK_CONF_DIR") or None,
             python_path=env.get("PYTHONPATH") or None,
             spark_local_dirs=env.get("SPARK_LOCAL_DIRS") or None,
             executors_read=cast(
-                When,
-                value_of_form(env, "LAKEHOUSE_EXECUTORS_READ", _WHEN, "auto"),
+                When, read_value(env, "LAKEHOUSE_EXECUTORS_READ", _WHEN) or "auto"
             ),
-            wait_seconds=int(
-                value_of_form(
-                    env, "LAKEHOUSE_EXECUTOR_WAIT_SECONDS", COUNT, str(cls.wait_seconds)
-                )
-            ),
+            wait_seconds=int(wait_seconds) if wait_seconds else cls.wait_seconds,
         )
 
     @property
@@ -124,11 +111,7 @@ class ClusterSettings:
         }
 
     def require_settable_by_client(self, besides: Mapping[str, object]) -> None:
-        """Check that no setting is given that only the process that starts Spark can apply.
-
-        :param besides: other settings of that kind; None if unset.
-        :raises SettingsError: states all such settings.
-        """
+        """Raise SettingsError for settings that only the process that starts Spark can apply."""
         of_start = {
             **besides,
             "LAKEHOUSE_DRIVER_HOST": self.driver_host,
@@ -175,7 +158,7 @@ def _configuration(text: str) -> Iterator[tuple[str, str]]:
     for number, entry in enumerate(entries, start=1):
         name, equals, value = entry.partition("=")
         if not equals or not re.fullmatch(r"spark\.[\w.-]+", name):
-            # The value may contain a secret.
+            # The value can contain a secret.
             raise _no_configuration(f"has no name=value as entry {number} of {len(entries)}")
         if name in REFUSED_CONFIGURATION:
             raise SettingsError(

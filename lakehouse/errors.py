@@ -139,10 +139,7 @@ class ErasureFailed(LakehouseError):
 
 
 class FileRejected(LakehouseError):
-    """A delivered file does not match its feed declaration.
-
-    The texts contain no values from rows.
-    """
+    """A delivered file does not match its feed declaration."""
 
     def __init__(self, reason: str, *, found: str, expected: str, next_step: str = "") -> None:
         super().__init__(f"{reason}: found {found}; expected {expected}.", next_step=next_step)

@@ -1,6 +1,4 @@
-"""Find the project of a folder: the nearest parent `pyproject.toml` with a table
-`[tool.lakehouse]`.
-"""
+"""Finds the nearest parent `pyproject.toml` with a table `[tool.lakehouse]`."""
 
 import os
 import re
@@ -13,7 +11,7 @@ from lakehouse.errors import SettingsError
 
 FILE = "pyproject.toml"
 _TABLE = "[tool.lakehouse]"
-_MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
+MODULE_NAME = r"(?a:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*)"
 
 
 @dataclass(frozen=True)
@@ -33,10 +31,7 @@ class ProjectFile:
 
 
 def find_project_file(folder: Path) -> ProjectFile | None:
-    """Return the project that contains a folder, or None.
-
-    :raises SettingsError: the file is not valid TOML, or lacks a module name.
-    """
+    """Return the project that contains a folder, or None; raises SettingsError."""
     for root in (folder, *folder.parents):
         file = root / FILE
         # Folders that this user cannot access are skipped.
@@ -45,11 +40,6 @@ def find_project_file(folder: Path) -> ProjectFile | None:
             if _TABLE in text:
                 return _project_file(file, text)
     return None
-
-
-def is_module_name(text: str) -> bool:
-    """Return whether a text is a module name, such as `shop.definitions`."""
-    return _MODULE.fullmatch(text) is not None
 
 
 def _project_file(file: Path, text: str) -> ProjectFile:
@@ -67,7 +57,7 @@ def _project_file(file: Path, text: str) -> ProjectFile:
 
 def _module(file: Path, table: dict[str, Any], key: str) -> str:
     value = table.get(key)
-    if not isinstance(value, str) or not is_module_name(value):
+    if not isinstance(value, str) or not re.fullmatch(MODULE_NAME, value):
         found = f"{key} is {value!r}" if key in table else f"{key} is not given"
         raise SettingsError(
             f"{file}: in {_TABLE}, {found}; expected the name of a module.",

@@ -3,89 +3,81 @@
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from lakehouse.errors import SettingsError
 
-MEMORY = (r"[1-9]\d*[kmgtKMGT]", "a number and its unit, such as 512m or 4g")
-VERSION = (
+_FIRST_PORT = 1024
+_LAST_PORT = 65535
+
+
+class Form(NamedTuple):
+    """The format of a setting."""
+
+    pattern: str
+    expected: str
+    """Its description for errors."""
+    is_secret: bool = False
+    """Whether errors must not show the value."""
+
+
+MEMORY = Form(r"[1-9]\d*[kmgtKMGT]", "a number and its unit, such as 512m or 4g")
+VERSION = Form(
     r"\d+\.\d+\.\d+(-[\w.-]+)?",
     "a version, such as 1.12.0, or 1.7.1-amzn-2 of a distribution",
 )
-COUNT = (r"[1-9]\d*", "a number from 1 on")
-_FIRST_PORT = 1024
-_LAST_PORT = 65535
-_ARCHIVE = (
+COUNT = Form(r"[1-9]\d*", "a number from 1 on")
+HOST = Form(r"[\w.:-]+", "a name or an address of this machine")
+WEB_ADDRESS = Form(r"https?://[^\s/]+.*", "the address of a web page, such as http://host:8080")
+# A mistyped value can be a token.
+SECRET_ADDRESS = WEB_ADDRESS._replace(is_secret=True)
+ARCHIVE = Form(
     # Spark separates archives by commas, and their aliases by #.
     r"(s3://[^/#?%,\s]+/|(?!\S*://))[^#?%,\s]+\.(tar\.gz|tgz)",
     "a file such as executors.tar.gz, or s3://bucket/executors.tar.gz, without spaces and #?%,",
 )
-_CONNECT = re.compile(
+CONNECT = Form(
     # The client requires `/` before the first `;`, and a `=` in each parameter.
-    r"sc://(?:[^\s/?#;:@=\[\]]+|\[[\da-fA-F:.]+\])(?::(\d{1,5}))?"
-    r"(?:/(?:;[^\s?#;=]+=[^\s?#;=]*)*)?"
+    r"sc://([^\s/?#;:@=\[\]]+|\[[\da-fA-F:.]+\])"
+    r"(:([1-9]\d{0,3}|[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d\d|655[0-2]\d|6553[0-5]))?"
+    r"(/(;[^\s?#;=]+=[^\s?#;=]*)*)?",
+    "sc://HOST:PORT, or sc://HOST:PORT/;token=TOKEN, with %3D for a `=` in a token",
+    is_secret=True,
 )
-HOST = (r"[\w.:-]+", "a name or an address of this machine")
 
 
-def value_of_form(
-    env: Mapping[str, str], name: str, form: tuple[str, str], default: str
-) -> str:
-    """Return a setting's value, or the default if it is unset.
-
-    :param form: a regular expression, and its description.
-    :raises SettingsError: if the value does not match.
-    """
-    value, (pattern, expected) = env.get(name), form
-    if value and not re.fullmatch(pattern, value):
-        raise _otherwise(name, value, expected, default)
-    return value or default
+def read_value(env: Mapping[str, str], name: str, form: Form) -> str | None:
+    """Return a setting, or None if it is unset; raises SettingsError."""
+    value = env.get(name) or None
+    if value and not re.fullmatch(form.pattern, value):
+        actual = "invalid" if form.is_secret else repr(value)
+        raise SettingsError(
+            f"{name} is {actual}; expected {form.expected}.",
+            next_step="Correct it, or unset it.",
+        )
+    return value
 
 
-def count_value(env: Mapping[str, str], name: str) -> int | None:
-    """Return a positive integer setting; None if it is unset.
-
-    :raises SettingsError: if the value is invalid.
-    """
-    value = value_of_form(env, name, COUNT, "")
+def read_count(env: Mapping[str, str], name: str) -> int | None:
+    """Return a positive integer setting, or None if it is unset; raises SettingsError."""
+    value = read_value(env, name, COUNT)
     return int(value) if value else None
 
 
-def port_value(env: Mapping[str, str], name: str, ports: int) -> int | None:
-    """Return the first port of a range; None if it is unset.
-
-    :raises SettingsError: if a port of the range is reserved or does not exist.
-    """
+def read_port(env: Mapping[str, str], name: str, ports: int) -> int | None:
+    """Return the first port of a range, or None if it is unset; raises SettingsError."""
     last = _LAST_PORT - ports + 1
-    form = (r"\d{1,5}", f"a port from {_FIRST_PORT} to {last}, such as 40000")
-    value = value_of_form(env, name, form, "")
+    expected = f"a port from {_FIRST_PORT} to {last}, such as 40000"
+    value = read_value(env, name, Form(r"\d{1,5}", expected))
     if value and not _FIRST_PORT <= int(value) <= last:
-        raise _otherwise(name, value, form[1], "")
+        raise SettingsError(f"{name} is {value}; expected {expected}.")
     return int(value) if value else None
 
 
-def archive_value(env: Mapping[str, str], name: str) -> str | None:
-    """Return an archive setting: an absolute path, or `s3://bucket/key`; None if it is unset.
-
-    :raises SettingsError: if Spark cannot unpack it.
-    """
+def read_path(env: Mapping[str, str], name: str) -> Path | None:
+    """Return a path setting as an absolute path; None if it is unset."""
     value = env.get(name)
-    if not value:
-        return None
-    place = archive_place(value)
-    if not is_archive(place):
-        raise _otherwise(name, place, _ARCHIVE[1], "")
-    return place
-
-
-def is_archive(place: str) -> bool:
-    """Return whether Spark accepts a path as an archive."""
-    return re.fullmatch(_ARCHIVE[0], place) is not None
-
-
-def is_connect_address(address: str) -> bool:
-    """Return whether a Spark Connect client accepts an address."""
-    parts = _CONNECT.fullmatch(address)
-    return parts is not None and 0 < int(parts[1] or 1) <= _LAST_PORT
+    return Path(value).expanduser().absolute() if value else None
 
 
 def is_in_bucket(place: str) -> bool:
@@ -93,14 +85,6 @@ def is_in_bucket(place: str) -> bool:
     return place.startswith("s3://")
 
 
-def archive_place(value: str) -> str:
-    """Return the location of an archive; a local path becomes absolute."""
+def absolute_place(value: str) -> str:
+    """Return a location; a local path becomes absolute."""
     return value if "://" in value else str(Path(value).expanduser().absolute())
-
-
-def _otherwise(name: str, value: str, expected: str, default: str) -> SettingsError:
-    unset = f" for {default}" if default else ""
-    return SettingsError(
-        f"{name} is {value!r}; expected {expected}.",
-        next_step=f"Correct it, or unset it{unset}.",
-    )

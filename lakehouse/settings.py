@@ -6,16 +6,28 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import ClassVar, Literal, cast, get_args
+from typing import ClassVar, Literal, cast
 
 from lakehouse.cluster_settings import ClusterSettings
 from lakehouse.errors import SettingsError
-from lakehouse.project_file import ProjectFile, find_project_file, is_module_name
-from lakehouse.setting_forms import MEMORY, VERSION, is_connect_address, value_of_form
+from lakehouse.project_file import MODULE_NAME, ProjectFile, find_project_file
+from lakehouse.setting_forms import (
+    CONNECT,
+    MEMORY,
+    SECRET_ADDRESS,
+    VERSION,
+    Form,
+    absolute_place,
+    read_path,
+    read_value,
+)
 
 Deployment = Literal["local", "aws"]
 JobService = Literal["glue", "emr", "emr-serverless"]
-_MASTER = (
+_DEPLOYMENT = Form("local|aws", "one of local, aws")
+_DEFINITIONS = Form(MODULE_NAME, "the name of a module, such as shop.definitions")
+_SITE = Form(r"s3://[^/]+(/.*)?|(?!\S*://).+", "a folder, or s3://bucket/prefix")
+_MASTER = Form(
     r"local(\[(\*|[1-9]\d*)(, *[1-9]\d*)?\])?|local-cluster\[ *\d+ *, *\d+ *, *\d+ *\]"
     r"|spark://[^,/:]+:\d+(,[^,/:]+:\d+)*|k8s://.+|yarn",
     "a master of Spark, such as local[*], local[2], spark://host:7077, k8s://… or yarn",
@@ -25,10 +37,7 @@ _JOB = re.compile(r"([^=\s]+)=(glue|emr|emr-serverless):(\S+)")
 SAMPLES = "lakehouse.definitions"
 """The sample project, used outside of other projects."""
 _NOT_IN_A_HOME = "#?%,"
-"""Characters that end or escape the path of a URI; SQLite, Hadoop and Iceberg differ in which.
-
-A comma separates Spark's temporary folders.
-"""
+"""Characters that end or escape a URI path; a comma separates Spark's temporary folders."""
 _NOT_IN_A_CACHE = "#?%,:"
 """A colon also separates jars in Java's class path."""
 
@@ -46,18 +55,12 @@ class TableJob:
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of a process.
-
-    `home` is absolute. Everything that the lakehouse stores on this machine is below it, except
-    `cache_dir` (jars, shared by all clones of a user).
-    """
+    """The settings of a process; all local files are below `home`, except `cache_dir`."""
 
     home: Path
     deployment: Deployment = "local"
     bucket: str | None = None
-    """Bucket of the `aws` deployment, with `warehouse/`, `inbox/<feed>/`, `archive/<feed>/` and
-    `rejected/<feed>/`.
-    """
+    """Bucket of the `aws` deployment."""
     region: str | None = None
     endpoint_url: str | None = None
     """The endpoint of an emulator of S3, Glue and SNS."""
@@ -78,13 +81,9 @@ class Settings:
     """The `PATH` on which `java` is searched."""
     cache_dir: Path = Path("~/.cache/lakehouse")
     masking_key: str | None = None
-    """The key of the hash that masks personal data; by default generated once and stored in the
-    home.
-    """
+    """The key that masks personal data; by default created once in the home."""
     alert_urls: tuple[str, ...] = field(default=(), repr=False)
-    """The destinations of all alerts: apprise URLs and ARNs of SNS topics. They may contain
-    secrets.
-    """
+    """Recipients of all alerts: apprise URLs and ARNs of SNS topics."""
     alert_routes: Path | None = None
     """The TOML file with routes of alerts; default: `alerts.toml` in the home, if it exists."""
     heartbeat_url: str | None = field(default=None, repr=False)
@@ -100,12 +99,9 @@ class Settings:
     ui_url: str | None = None
     """The address of Dagster's UI, used for links in alerts."""
     docs: str | None = None
-    """Where the documentation site is generated after runs: a folder, or `s3://bucket/prefix`;
-    unset disables it.
-    """
+    """Where the site is generated after runs: a folder, or `s3://bucket/prefix`."""
     definitions: str = SAMPLES
-    """The module with the project; default: that of the project around the working directory.
-    """
+    """The module with the project; default: that around the working directory."""
     project_root: Path | None = None
     """The folder of that project; None outside of one."""
 
@@ -113,23 +109,24 @@ class Settings:
     def from_env(
         cls, env: Mapping[str, str] | None = None, *, folder: Path | None = None
     ) -> "Settings":
-        """Read and validate the environment (default: `os.environ`).
-
-        :param folder: a folder in the project; default: the working directory.
-        :raises SettingsError: states the variable, the actual and the expected value.
-        """
+        """Read the environment, in a folder of a project; raises SettingsError."""
         env = os.environ if env is None else env
-        deployment = _deployment(env.get("LAKEHOUSE_DEPLOYMENT"))
+        deployment = cast(
+            Deployment, read_value(env, "LAKEHOUSE_DEPLOYMENT", _DEPLOYMENT) or "local"
+        )
         cache_root = env.get("XDG_CACHE_HOME") or "~/.cache"
         java_home = env.get("JAVA_HOME")
         project = _project_around(folder)
         root = project.root if project else Path()
-        master = value_of_form(env, "LAKEHOUSE_SPARK_MASTER", _MASTER, cls.spark_master)
-        remote = _spark_remote(env.get("SPARK_REMOTE"), master)
+        master = read_value(env, "LAKEHOUSE_SPARK_MASTER", _MASTER) or cls.spark_master
+        remote = read_value(env, "SPARK_REMOTE", CONNECT)
         cluster = ClusterSettings.from_env(env)
-        memory = value_of_form(env, "LAKEHOUSE_SPARK_MEMORY", MEMORY, "")
+        memory = read_value(env, "LAKEHOUSE_SPARK_MEMORY", MEMORY)
         if remote:
-            cluster.require_settable_by_client({"LAKEHOUSE_SPARK_MEMORY": memory or None})
+            _require_one_spark(master)
+            cluster.require_settable_by_client({"LAKEHOUSE_SPARK_MEMORY": memory})
+        site = read_value(env, "LAKEHOUSE_DOCS", _SITE)
+        definitions = read_value(env, "LAKEHOUSE_DEFINITIONS", _DEFINITIONS)
         return cls(
             home=_folder(
                 "LAKEHOUSE_HOME",
@@ -143,8 +140,8 @@ class Settings:
             spark_remote=remote,
             cluster=cluster,
             spark_master=master,
-            spark_memory=memory or None,
-            iceberg=value_of_form(env, "LAKEHOUSE_ICEBERG", VERSION, cls.iceberg),
+            spark_memory=memory,
+            iceberg=read_value(env, "LAKEHOUSE_ICEBERG", VERSION) or cls.iceberg,
             jobs=_table_jobs(env.get("LAKEHOUSE_JOBS"), deployment),
             java_home=Path(java_home) if java_home else None,
             search_path=env.get("PATH", ""),
@@ -155,25 +152,21 @@ class Settings:
             ),
             masking_key=env.get("LAKEHOUSE_MASKING_KEY") or None,
             alert_urls=_alert_urls(env.get("LAKEHOUSE_ALERT_URLS")),
-            alert_routes=_path(env.get("LAKEHOUSE_ALERT_ROUTES")),
-            heartbeat_url=_web_address(env, "LAKEHOUSE_HEARTBEAT_URL"),
-            openlineage_path=_path(env.get("LAKEHOUSE_OPENLINEAGE_FILE")),
-            openlineage_url=_web_address(env, "LAKEHOUSE_OPENLINEAGE_URL"),
+            alert_routes=read_path(env, "LAKEHOUSE_ALERT_ROUTES"),
+            heartbeat_url=_address(env, "LAKEHOUSE_HEARTBEAT_URL"),
+            openlineage_path=read_path(env, "LAKEHOUSE_OPENLINEAGE_FILE"),
+            openlineage_url=_address(env, "LAKEHOUSE_OPENLINEAGE_URL"),
             openlineage_key=env.get("LAKEHOUSE_OPENLINEAGE_KEY") or None,
             # On one line, regardless of line breaks in the variable.
             name=" ".join((env.get("LAKEHOUSE_NAME") or "").split()),
-            ui_url=_web_address(env, "LAKEHOUSE_UI_URL"),
-            docs=_site_place(env.get("LAKEHOUSE_DOCS")),
-            definitions=_definitions(env.get("LAKEHOUSE_DEFINITIONS"), project),
+            ui_url=_address(env, "LAKEHOUSE_UI_URL"),
+            docs=absolute_place(site) if site else None,
+            definitions=definitions or (project.definitions if project else SAMPLES),
             project_root=project.root if project else None,
         )
 
     def at(self, place: str) -> "Settings":
-        """Return these settings for another deployment: a home, or a bucket `s3://name` with
-        the same region and credentials.
-
-        :raises SettingsError: if the place is neither.
-        """
+        """Return settings for another home, or a bucket `s3://name`; raises SettingsError."""
         if "://" not in place:
             home = _folder("The home", place, _NOT_IN_A_HOME)
             return replace(self, home=home, deployment="local", bucket=None)
@@ -187,9 +180,7 @@ class Settings:
 
     @property
     def title(self) -> str:
-        """The name of this lakehouse for messages: its name, or host and home, and its
-        deployment.
-        """
+        """The name of this lakehouse for messages, or host and home, and its deployment."""
         return f"{self.name or f'{platform.node()}:{self.home}'} ({self.deployment})"
 
     @property
@@ -206,10 +197,7 @@ class Settings:
         return f"file://{self.home / 'warehouse'}"
 
     def make_home(self) -> None:
-        """Create the home's folder, private to the user, if it does not exist.
-
-        :raises SettingsError: if it cannot be created or is not writable.
-        """
+        """Create the home, private to the user; raises SettingsError."""
         try:
             self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
             denied = "" if os.access(self.home, os.W_OK | os.X_OK) else "Permission denied"
@@ -270,40 +258,8 @@ def _project_around(folder: Path | None) -> ProjectFile | None:
     return find_project_file(folder)
 
 
-def _definitions(value: str | None, project: ProjectFile | None) -> str:
-    if value and not is_module_name(value):
-        raise SettingsError(
-            f"LAKEHOUSE_DEFINITIONS is {value!r}; expected the name of a module, such as"
-            " shop.definitions.",
-            next_step="Correct it, or unset it for that of the project.",
-        )
-    return value or (project.definitions if project else SAMPLES)
-
-
-def _path(value: str | None) -> Path | None:
-    return Path(value).expanduser().absolute() if value else None
-
-
-def _site_place(value: str | None) -> str | None:
-    if value and "://" not in value:
-        return str(_path(value))
-    if value and not re.fullmatch(r"s3://[^/]+(/.*)?", value):
-        raise SettingsError(
-            f"LAKEHOUSE_DOCS is {value!r}; expected a folder, or s3://bucket/prefix.",
-            next_step="Correct it, or unset it for no site after runs.",
-        )
-    return value or None
-
-
-def _web_address(env: Mapping[str, str], name: str) -> str | None:
-    value = env.get(name)
-    if value and not value.startswith(("http://", "https://")):
-        # The value may be a mistyped secret.
-        raise SettingsError(
-            f"{name} does not begin with http:// or https://; expected the address of a web"
-            " page.",
-            next_step="Write it in full, or unset it.",
-        )
+def _address(env: Mapping[str, str], name: str) -> str | None:
+    value = read_value(env, name, SECRET_ADDRESS)
     return value.rstrip("/") if value else None
 
 
@@ -318,17 +274,6 @@ def _alert_urls(text: str | None) -> tuple[str, ...]:
                 next_step="Correct it; docs/monitoring.md has examples.",
             )
     return urls
-
-
-def _deployment(value: str | None) -> Deployment:
-    deployment = value or "local"
-    if deployment not in get_args(Deployment):
-        raise SettingsError(
-            f"LAKEHOUSE_DEPLOYMENT is {deployment!r}; expected one of"
-            f" {', '.join(get_args(Deployment))}.",
-            next_step="Set it to one of these, or unset it for 'local'.",
-        )
-    return cast(Deployment, deployment)
 
 
 def _bucket(name: str | None, deployment: Deployment) -> str | None:
@@ -363,22 +308,10 @@ def _table_jobs(text: str | None, deployment: Deployment) -> tuple[TableJob, ...
     return tuple(jobs)
 
 
-def _spark_remote(address: str | None, master: str) -> str | None:
-    if address and not master.startswith("local"):
+def _require_one_spark(master: str) -> None:
+    if not master.startswith("local"):
         raise SettingsError(
             f"SPARK_REMOTE and LAKEHOUSE_SPARK_MASTER={master} are both set, and name two Sparks;"
             " expected one of them.",
-            next_step="Unset SPARK_REMOTE to use that master, or else LAKEHOUSE_SPARK_MASTER.",
+            next_step="Unset one of them.",
         )
-    if address and not is_connect_address(address):
-        # In a mistyped address, the token can be anywhere.
-        found = "what is not shown here" if re.search("[;=@]", address) else repr(address)
-        raise SettingsError(
-            "SPARK_REMOTE is not an address of Spark Connect; expected sc://HOST:PORT, and"
-            f" sc://HOST:PORT/;token=TOKEN where it asks for one, found {found}.",
-            next_step=(
-                "Set it to the address of a Spark Connect server, such as sc://127.0.0.1:15002,"
-                " with %3D for a `=` in a token; or unset it."
-            ),
-        )
-    return address or None

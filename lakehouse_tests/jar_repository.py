@@ -11,7 +11,7 @@ from pathlib import Path
 from lakehouse.runtime.jars import Jar
 
 CONTENT = b"as published, with some length " * 1000
-JAR = Jar("test.group:small:1.0", sha256(CONTENT).hexdigest(), len(CONTENT))
+JAR = Jar("test.group:small:1.0", sha256(CONTENT).hexdigest())
 """The one jar that is there. It holds no class."""
 _POM = (
     "<project><modelVersion>4.0.0</modelVersion>"

@@ -50,7 +50,6 @@ COLLECTED = {
     "iceberg/metadata/collected_rows.py:collect.collect": "for those who call it, named here too",
     "iceberg/metadata/arrow_frames.py:arrow_to_spark.to_pandas": "rows that the driver has already",
     "testing/try_table.py:_plain_rows.collect": OF_A_TEST,
-    "runtime/jvm_class_training.py:write_small_tables.collect": OF_A_TEST,
     "privacy/gone.py:_check_audited.to_arrow": OWN_LOG,
     "cli/demo.py:_last_week.to_arrow": "the daily summary of the sample: a row a day and currency",
     # Counts.
@@ -160,18 +159,3 @@ def test_each_place_that_collects_rows_has_a_bound():
         "Leave the rows with Spark, or state here why they are few, and what happens with more."
     )
     assert known - collecting_calls() == set(), "They are there no more."
-
-
-@pytest.mark.parametrize(
-    ("line", "calls"),
-    [
-        ("def f(rows): return rows.where('a').collect()", ["f.collect"]),
-        ("read = frame.toArrow", [".toArrow"]),
-        ("def f(rows):\n  def g(): rows.toLocalIterator()", ["g.toLocalIterator"]),
-        ("def f(rows): return rows.first()", ["f.first"]),
-        ("def f(rows): return collect(rows)", ["f.collect"]),
-        ("first(rows), versions.first", []),
-    ],
-)
-def test_a_place_is_named_by_its_function(line, calls):
-    assert list(calls_in(ast.parse(line))) == calls

@@ -9,11 +9,10 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from lakehouse.definitions import FEEDS, TABLES, defs
+from lakehouse.definitions import TABLES, defs
 from lakehouse.iceberg.read.rows_outside_partitions import HAS_PARTITION, has_partition
 from lakehouse.orchestration.asset_checks import checked_rules, severity
 from lakehouse.orchestration.asset_keys import table_name
-from lakehouse.orchestration.dagster_internals import asset_graph
 from lakehouse.project import execution
 from lakehouse.quality.metrics.metric import NO_ANOMALY
 from lakehouse.settings import TableJob
@@ -57,15 +56,6 @@ def test_loading_reads_no_environment(tmp_path):
     assert found.returncode == 0
 
 
-def test_a_file_is_all_that_a_table_needs():
-    assert {"bronze.raw_fruits", "silver.fruits", "silver.fruits_quarantine"} <= TABLES.keys()
-    assert FEEDS["fruits"].table == "bronze.raw_fruits"
-
-
-def test_a_delivery_of_thousands_of_days_opens_no_file_for_each():
-    assert [name for name, table in TABLES.items() if table.fanout] == []
-
-
 def test_an_asset_is_named_as_its_table():
     keys = {tuple(spec.key.path) for spec in defs.resolve_all_asset_specs()}
     assert keys == {tuple(name.split(".")) for name in TABLES}
@@ -102,58 +92,12 @@ def test_the_page_of_an_asset_leads_to_its_tables():
     assert metadata["lakehouse/upkeep_runs"] == dg.AssetKey(["monitoring", "upkeep_runs"])
 
 
-def test_what_follows_from_a_feed_is_as_fresh_as_it_delivers():
-    specs = {table_name(spec.key): spec for spec in defs.resolve_all_asset_specs()}
-    windows = {
-        name: spec.freshness_policy.fail_window.to_timedelta()
-        for name, spec in specs.items()
-        if spec.freshness_policy
-    }
-    fruits, transactions = FEEDS["fruits"].expected_within, FEEDS["bnpl"].expected_within
-    assert windows == {
-        "bronze.raw_fruits": fruits,
-        "silver.fruits": fruits,
-        "bronze.bnpl_transactions_raw": transactions,
-        "gold.customer_profiles": transactions,
-    }
-
-
-def test_a_check_blocks_and_weighs_as_its_rule_says():
-    checks = {
-        key.name: defs.resolve_asset_graph().get(key).blocking
-        for key in _checks("silver/fruits")
-    }
-
-    assert checks == {
-        "castable_id": False,
-        "castable_berry": False,
-        "not_null_fruit": False,
-        "not_blank_fruit": False,
-        "unique_fruit": True,
-        "excluded_fruit": True,
-        "excluded_fruit_in_any_spelling": True,
-        "no_anomaly": False,
-        "healthy": False,
-        "refused_share": False,
-        "schema_as_declared": False,
-    }
-
-
 def test_a_run_is_one_process_unless_a_spark_server_is_shared(settings):
     assert execution(settings) == {"in_process": {}}
     shared = replace(settings, spark_remote="sc://127.0.0.1:15002")
     assert execution(shared) == {"multiprocess": {}}
     in_jobs = replace(shared, jobs=(TableJob("gold.*", "glue", "lakehouse"),))
     assert execution(in_jobs) == {"in_process": {}}
-
-
-def test_everything_can_be_loaded_by_dagster():
-    dg.Definitions.validate_loadable(defs)
-
-
-def _checks(asset: str) -> set[dg.AssetCheckKey]:
-    graph = defs.resolve_asset_graph()
-    return {key for key in graph.asset_check_keys if key.asset_key.to_user_string() == asset}
 
 
 OF_THEIR_OWN = {NO_ANOMALY: "WARN warn", HEALTHY: "ERROR warn"}
@@ -188,16 +132,3 @@ def test_every_check_is_known_by_name_severity_and_whether_it_blocks():
         if table in tables:
             found.append(f"{table} {key.name} {said}: {blocks}")
     assert sorted(found) == golden
-
-
-def test_each_layer_and_the_quarantines_have_an_asset_group() -> None:
-    graph = asset_graph(defs)
-    groups = {
-        key.to_user_string(): graph.get(key).group_name for key in graph.get_all_asset_keys()
-    }
-    assert {name: group for name, group in groups.items() if name.endswith("_quarantine")} == {
-        name: "quarantine" for name in groups if name.endswith("_quarantine")
-    }
-    assert set(groups.values()) == {
-        "bronze", "silver", "gold", "quarantine", "audit", "monitoring"
-    }  # fmt: skip

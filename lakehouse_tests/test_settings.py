@@ -26,14 +26,6 @@ def test_the_home_is_absolute(monkeypatch, tmp_path):
     assert Settings.from_env({"LAKEHOUSE_HOME": "~/lake"}).home == Path("~/lake").expanduser()
 
 
-def test_an_empty_variable_is_one_that_is_not_set():
-    empty = Settings.from_env(
-        {"LAKEHOUSE_DEPLOYMENT": "", "SPARK_REMOTE": "", "JAVA_HOME": "", "LAKEHOUSE_CACHE": ""}
-    )
-
-    assert empty == Settings.from_env({})
-
-
 def test_a_cache_follows_the_desktop_standard_unless_it_is_named():
     assert Settings.from_env({"XDG_CACHE_HOME": "/x"}).cache_dir == Path("/x/lakehouse")
     assert Settings.from_env(
@@ -54,85 +46,27 @@ def test_on_aws_tables_are_in_the_bucket():
 
 
 @pytest.mark.parametrize(
-    ("env", "named", "expected"),
+    ("env", "expected"),
     [
-        (
-            {"LAKEHOUSE_DEPLOYMENT": "moon"},
-            "LAKEHOUSE_DEPLOYMENT is 'moon'",
-            "expected one of local, aws",
-        ),
-        (
-            {"LAKEHOUSE_DEPLOYMENT": "aws"},
-            "LAKEHOUSE_BUCKET is not set",
-            "expected the name of a bucket",
-        ),
-        (
-            {"SPARK_REMOTE": "localhost:15002"},
-            "SPARK_REMOTE is not an address of Spark Connect",
-            "found 'localhost:15002'",
-        ),
-        (
-            {"LAKEHOUSE_SPARK_MEMORY": "plenty"},
-            "LAKEHOUSE_SPARK_MEMORY is 'plenty'",
-            "such as 512m or 4g",
-        ),
-        (
-            {"LAKEHOUSE_SPARK_MASTER": "here"},
-            "LAKEHOUSE_SPARK_MASTER is 'here'",
-            "such as local[*]",
-        ),
-        (
-            {"LAKEHOUSE_SPARK_MASTER": "local[abc]"},
-            "LAKEHOUSE_SPARK_MASTER is 'local[abc]'",
-            "such as local[*]",
-        ),
-        (
-            {"LAKEHOUSE_SPARK_MASTER": "local[0]"},
-            "LAKEHOUSE_SPARK_MASTER is 'local[0]'",
-            "such as local[*]",
-        ),
-        (
-            {"LAKEHOUSE_SPARK_MASTER": "spark://host"},
-            "LAKEHOUSE_SPARK_MASTER is 'spark://host'",
-            "spark://host:7077",
-        ),
-        (
-            {"LAKEHOUSE_ALERT_URLS": "json://here/ slack"},
-            "LAKEHOUSE_ALERT_URLS: entry 2 of 2",
-            "expected such as",
-        ),
-        (
-            {"LAKEHOUSE_HEARTBEAT_URL": "ping.example"},
-            "LAKEHOUSE_HEARTBEAT_URL does not",
-            "the address of a web page",
-        ),
-        (
-            {"LAKEHOUSE_DOCS": "https://site.example"},
-            "LAKEHOUSE_DOCS is 'https://site.example'",
-            "expected a folder, or s3://bucket/prefix",
-        ),
-        (
-            {"LAKEHOUSE_OPENLINEAGE_URL": "marquez:5000"},
-            "LAKEHOUSE_OPENLINEAGE_URL does not",
-            "the address of a web page",
-        ),
-        (
-            {"LAKEHOUSE_JOBS": "gold.*=lambda:figures"},
-            "LAKEHOUSE_JOBS has 'gold.*=lambda:figures'",
-            "such as gold.*=glue:lakehouse",
-        ),
-        (
-            {"LAKEHOUSE_JOBS": "gold.*=glue:lakehouse"},
-            "LAKEHOUSE_JOBS is set, and LAKEHOUSE_DEPLOYMENT is 'local'",
-            "expected 'aws'",
-        ),
+        ({"LAKEHOUSE_DEPLOYMENT": "moon"}, "expected one of local, aws"),
+        ({"LAKEHOUSE_DEPLOYMENT": "aws"}, "LAKEHOUSE_BUCKET is not set"),
+        ({"SPARK_REMOTE": "localhost:15002"}, "expected sc://HOST:PORT"),
+        ({"LAKEHOUSE_SPARK_MEMORY": "plenty"}, "such as 512m or 4g"),
+        ({"LAKEHOUSE_SPARK_MASTER": "local[0]"}, "such as local[*]"),
+        ({"LAKEHOUSE_SPARK_MASTER": "spark://host"}, "spark://host:7077"),
+        ({"LAKEHOUSE_ALERT_URLS": "json://here/ slack"}, "entry 2 of 2"),
+        ({"LAKEHOUSE_HEARTBEAT_URL": "ping.example"}, "the address of a web page"),
+        ({"LAKEHOUSE_DOCS": "https://site.example"}, "expected a folder, or s3://"),
+        ({"LAKEHOUSE_DEFINITIONS": "a b"}, "the name of a module"),
+        ({"LAKEHOUSE_JOBS": "gold.*=lambda:x"}, "such as gold.*=glue:lakehouse"),
+        ({"LAKEHOUSE_JOBS": "gold.*=glue:lakehouse"}, "LAKEHOUSE_DEPLOYMENT is 'local'"),
     ],
 )
-def test_what_is_wrong_is_named_with_what_was_expected(env, named, expected):
+def test_an_invalid_setting_is_named_with_the_expected_form(env, expected):
     with pytest.raises(SettingsError) as raised:
         Settings.from_env(env)
 
-    assert named in str(raised.value)
+    assert next(iter(env)) in str(raised.value)
     assert expected in str(raised.value)
     assert raised.value.next_step
     assert raised.value.exit_code == 2
@@ -156,37 +90,16 @@ def test_an_address_of_spark_connect_is_taken(address):
     "address",
     [
         "sc://spark:15002;token=S3cret",
-        "sc://spark;token=S3cret",
         "sc://spark:15002/;token=S3cret==",
-        "sc://spark:15002/token=S3cret",
-        "sc://spark:15002/;token=S3cret;",
-        "sc://spark:15002/;token=S3cret?#",
         "sc://S3cret@spark:15002",
         "spark:15002/;token=S3cret",
         "sc://spark:99999/;token=S3cret",
-        "sc:///;token=S3cret",
     ],
 )
 def test_a_token_of_an_address_with_a_typing_error_is_not_shown(address):
     with pytest.raises(SettingsError, match=r"expected sc://HOST:PORT") as raised:
         Settings.from_env({"SPARK_REMOTE": address})
     assert "S3cret" not in f"{raised.value} {raised.value.next_step}"
-
-
-@pytest.mark.parametrize(
-    "master",
-    [
-        "local",
-        "local[*]",
-        "local[2]",
-        "local[2, 3]",
-        "spark://a:7077,b:7077",
-        "yarn",
-        "k8s://https://a:6443",
-    ],
-)
-def test_the_masters_of_spark_are_taken(master):
-    assert Settings.from_env({"LAKEHOUSE_SPARK_MASTER": master}).spark_master == master
 
 
 def test_two_sparks_are_not_named_at_once():
@@ -231,13 +144,6 @@ def test_a_home_whose_files_would_lie_elsewhere_is_refused(tmp_path, name):
     assert raised.value.exit_code == 2
 
 
-@pytest.mark.parametrize(
-    "name", ["my home", "it's", 'a "b"', "höme-家", "a:b", "back\\slash", "a;b=c&d"]
-)
-def test_other_characters_of_a_home_are_taken(tmp_path, name):
-    assert Settings.from_env({"LAKEHOUSE_HOME": str(tmp_path / name)}).home == tmp_path / name
-
-
 def test_a_cache_that_java_would_take_for_two_is_refused():
     with pytest.raises(SettingsError, match="LAKEHOUSE_CACHE is '/a:b', with ':' in it"):
         Settings.from_env({"LAKEHOUSE_CACHE": "/a:b"})
@@ -253,10 +159,3 @@ def test_a_home_that_cannot_be_made_is_named_with_why(tmp_path):
         ) as failed:
             Settings.from_env({"LAKEHOUSE_HOME": str(home)}).make_home()
         assert "Set it to another folder" in str(failed.value)
-
-
-def test_a_home_is_made_once(tmp_path):
-    settings = Settings.from_env({"LAKEHOUSE_HOME": str(tmp_path / "new" / "home")})
-    settings.make_home()
-    settings.make_home()
-    assert settings.home.is_dir()

@@ -1,6 +1,4 @@
-"""The `lakehouse` command line: one module per group of commands, over the functions that Dagster
-uses.
-"""
+"""The `lakehouse` command line: one module per group of commands."""
 
 import logging
 import os

@@ -1,7 +1,4 @@
-"""State of a command: settings, engine and declarations, each created on first use.
-
-Imports Spark and Dagster only when a command needs them, for a fast start.
-"""
+"""State of a command: settings, engine and declarations, each loaded on first use."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -79,19 +76,13 @@ class State:
             _ = self.engine.spark
 
     def feed(self, name: str) -> "Feed":
-        """Return a feed by name.
-
-        :raises UsageError: unknown name; suggests a similar one or lists all.
-        """
+        """Return a feed; raises UsageError with a similar name."""
         if name not in self.feeds:
             raise UsageError(f"There is no feed {name!r}; {meant_name(name, self.feeds)}")
         return self.feeds[name]
 
     def declared_table(self, name: str) -> "IcebergTable":
-        """Return a declared table by name.
-
-        :raises UsageError: unknown name; suggests a similar one or lists all.
-        """
+        """Return a declared table; raises UsageError with a similar name."""
         table = self.declared.get(plain_name(name))
         if table is None:
             raise UsageError(
@@ -101,10 +92,7 @@ class State:
         return table
 
     def computed_table(self, name: str) -> "IcebergTable":
-        """Return a declared table that a function or a feed computes; no quarantine.
-
-        :raises UsageError: the table is a quarantine or is not declared.
-        """
+        """Return a declared table that is not a quarantine; raises UsageError otherwise."""
         table = self.declared_table(name)
         for owner in self.declared.values():
             if owner.quarantine and owner.quarantine.name == table.name:
@@ -116,10 +104,7 @@ class State:
         return table
 
     def table_function(self, name: str) -> "TableFunction":
-        """Return the function of a table, with the declaration of the project.
-
-        :raises UsageError: not declared, a quarantine, or without a function.
-        """
+        """Return the function of a table; raises UsageError if it has none."""
         table = self.computed_table(name)
         function = self.functions.get(table.name)
         if function is None:

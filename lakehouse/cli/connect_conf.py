@@ -24,10 +24,10 @@ def connect_conf(state: State, jar_folder: str | None) -> None:
     from lakehouse.runtime.connect_server import (
         SERVER_CLASS,
         bounds_to_choose,
+        properties_text,
         server_configuration,
     )
     from lakehouse.runtime.spark_master import read_master
-    from lakehouse.runtime.spark_properties import properties_text
 
     settings = state.settings
     cluster = read_master(settings.cluster, settings.spark_master)

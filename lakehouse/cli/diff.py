@@ -106,10 +106,7 @@ class Changes:
         return f"{counts.added:,} added, {counts.removed:,} removed, {counts.changed:,} changed"
 
     def as_table(self, more: str = "") -> str:
-        """Return the shown rows as a table with the total count.
-
-        :param more: text after the count.
-        """
+        """Return the rows as a table with the total count; `more` is text after it."""
         total = self.counts.added + self.counts.removed + 2 * self.counts.changed
         footer = ""
         if len(self.rows) < total:
@@ -190,10 +187,7 @@ def _rows(state: State, planned: "Diff", frame: "DataFrame") -> list[list[Any]]:
 def _shown(
     state: State, planned: "Diff", rows: Sequence[Mapping[str, Any]]
 ) -> Sequence[Mapping[str, Any]]:
-    """Return masked rows; equal shapes get different masks.
-
-    Columns that are not declared are masked, since their content is unknown.
-    """
+    """Return masked rows; columns that are not declared are masked."""
     from lakehouse.iceberg.diff.row_diff import sample_rows
     from lakehouse.tables.masking import PERSON_SAMPLE_ROWS, mask, redacted
 

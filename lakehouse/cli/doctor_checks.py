@@ -29,12 +29,11 @@ from lakehouse.iceberg.metadata.missing_files import missing_files
 from lakehouse.iceberg.metadata.unknown_commits import find_unknown_commits
 from lakehouse.privacy.gone import read_audited
 from lakehouse.runtime import jars, jvm
-from lakehouse.runtime.dev_address_file import DevNote, running_dev
+from lakehouse.runtime.dev_address_file import running_dev
 from lakehouse.runtime.jvm_class_archive import archive_path, archive_problem
-from lakehouse.runtime.session_configuration import driver_memory, submit_arguments
+from lakehouse.runtime.session_configuration import driver_memory
 from lakehouse.runtime.spark_address import place_of, problem_of, require_master
 from lakehouse.runtime.spark_master import read_master
-from lakehouse.runtime.spark_properties import spark_defaults
 from lakehouse.settings import SAMPLES, Settings
 
 PYTHON_VERSIONS = ((3, 11), (3, 14))
@@ -43,14 +42,6 @@ _LATE = timedelta(minutes=5)
 """Maximum age of the monitor's heartbeat, which is written every ten seconds."""
 _REMOTE_SPARK = "not needed: Spark runs elsewhere"
 _NAMES = {LOG: "the log", FILE: FILE_NAME}
-_START_DEV = (
-    "No alerts are sent: LAKEHOUSE_HEARTBEAT_URL is set, but no monitor runs; start `lakehouse"
-    " dev`."
-)
-_RESTART_DEV = (
-    "No alerts are sent: stop `lakehouse dev` if it runs, and start it again; its last messages"
-    " are in its terminal and in logs/."
-)
 _PASSED_THROUGH = 0o011
 """Allowed mode for other users of a folder that they can neither list nor change."""
 NEEDED_BYTES = 2_000_000_000
@@ -96,20 +87,7 @@ def _look(name: str, look: Callable[[Settings], str], settings: Settings) -> Fin
         return Finding(name, ok=False, found=error.args[0], next_step=error.next_step)
     except Exception as error:
         # Catalog errors depend on its kind and the network; continue with the other checks.
-        return Finding(
-            name,
-            ok=False,
-            found=f"{type(error).__name__}: {error}",
-            next_step=_BY_HAND.get(name, ""),
-        )
-
-
-_BY_HAND = {
-    "catalog": (
-        "Check that the catalog can be reached from here, and that it is not open in another"
-        " program."
-    ),
-}
+        return Finding(name, ok=False, found=f"{type(error).__name__}: {error}")
 
 
 def _python(_: Settings) -> str:
@@ -180,11 +158,7 @@ def _spark(settings: Settings) -> str:
     if settings.is_on_cluster:
         return _cluster(settings)
     if not settings.spark_remote:
-        submit_arguments(settings)
-        memory = driver_memory(settings)
-        if settings.spark_memory is None and b"spark.driver.memory" in spark_defaults(settings):
-            memory = "memory of spark-defaults.conf"
-        return f"in process: {settings.spark_master}, {memory}"
+        return f"in process: {settings.spark_master}, {driver_memory(settings)}"
     place, problem = place_of(settings.spark_remote), problem_of(settings.spark_remote)
     if problem:
         raise LakehouseError(
@@ -299,25 +273,19 @@ def _table_files(settings: Settings) -> str:
         names = _tables_there(settings, catalog) if catalog else []
     except Exception as error:
         # The line of the catalog shows the cause.
-        raise LakehouseError("cannot be told as long as the catalog cannot be read") from error
-    damaged = [damage for name in names if catalog and (damage := _damage(catalog, name))]
+        raise LakehouseError("unknown, since the catalog cannot be read") from error
+    if catalog is None or not names:
+        return "none yet"
+    damaged = list(filter(None, (_damage(catalog, name) for name in names)))
     if damaged:
         raise LakehouseError(
             " ".join(damaged),
-            next_step=(
-                "Put the files back from a backup; `lakehouse status` shows the other tables."
-            ),
+            next_step="docs/operations.md shows how to restore them, under `Files are lost`.",
         )
-    behind = [unknown for name in names if catalog and (unknown := _unknown(catalog, name))]
-    if behind:
-        raise LakehouseError(
-            " ".join(behind),
-            next_step="docs/operations.md says how they come back, under `Files are lost`.",
-        )
-    if not names:
-        return "none yet"
-    unsupported = [why for name in names if catalog and (why := _unsupported(catalog, name))]
-    return " ".join([f"all files of {count(len(names), 'table')} are there", *unsupported])
+    unsupported = [_unsupported(catalog, name) for name in names]
+    return " ".join(
+        [f"all files of {count(len(names), 'table')} are there", *filter(None, unsupported)]
+    )
 
 
 def _unsupported(catalog: Catalog, table: str) -> str:
@@ -330,23 +298,16 @@ def _unsupported(catalog: Catalog, table: str) -> str:
 
 
 def _damage(catalog: Catalog, table: str) -> str:
+    """Return missing files, or commits that the catalog does not know, as after a restore."""
     try:
         missing = missing_files(catalog, table)
     except TableDamaged as error:
         return str(error.args[0])
-    if not missing:
-        return ""
-    return f"{table} misses {len(missing)} of its files, such as {missing[0]}."
-
-
-def _unknown(catalog: Catalog, table: str) -> str:
-    """Return the commits that the catalog does not know, for example after a restore."""
-    path = find_unknown_commits(catalog.load_for_files(table))
-    if path is None:
-        return ""
+    if missing:
+        return f"{table} misses {len(missing)} of its files, such as {missing[0]}."
+    unknown = find_unknown_commits(catalog.load_for_files(table))
     return (
-        f"{table} was written after what the catalog knows: nobody reads the rows of these commits,"
-        f" the last of which is in {path}."
+        f"{table} has commits that the catalog does not know, to {unknown}." if unknown else ""
     )
 
 
@@ -354,13 +315,7 @@ def _disk(settings: Settings) -> str:
     free_bytes = shutil.disk_usage(_nearest(settings.home)).free
     free = f"{free_bytes / 1e9:.1f} GB free"
     if free_bytes < NEEDED_BYTES:
-        raise LakehouseError(
-            free,
-            next_step=(
-                f"Free some: Spark spills to the disk, and {NEEDED_BYTES / 1e9:.0f} GB are"
-                " little."
-            ),
-        )
+        raise LakehouseError(free, next_step="Free some: Spark spills to the disk.")
     return free
 
 
@@ -369,17 +324,23 @@ def _alerts(settings: Settings) -> str:
     for url in routes.urls:
         check_url(settings, url)
     dev, heartbeat, now = running_dev(settings), read_heartbeat(settings), datetime.now(UTC)
-    at = heartbeat.at if heartbeat else None
+    last = f"last heartbeat {_ago(now - heartbeat.at)} ago" if heartbeat else "no heartbeat yet"
+    monitor = f"by `lakehouse dev` at {dev.url}" if dev else "no monitor runs now"
     # `dev` sends alerts with its own environment, not with that of this command.
     sinks = (FILE, LOG, *map(name_of, routes.urls))
     if dev and heartbeat:
         sinks = heartbeat.recipients
     named = ", ".join(_NAMES.get(sink, sink) for sink in sinks)
-    words = f"{_last_heartbeat(dev, at, now)}; alerts go to: {named}"
-    since = max(filter(None, (at, dev.started_at if dev else None)), default=None)
-    if not (dev or settings.heartbeat_url) or (since and now - since <= _LATE):
-        return words
-    raise LakehouseError(words, next_step=_RESTART_DEV if since else _START_DEV)
+    words = f"{last}, {monitor}; alerts go to: {named}"
+    started_at = [dev.started_at] if dev else []
+    seen_at = [*started_at, heartbeat.at] if heartbeat else started_at
+    is_late = not seen_at or now - max(seen_at) > _LATE
+    if is_late and (dev or settings.heartbeat_url):
+        raise LakehouseError(
+            words,
+            next_step="No alerts are sent: stop `lakehouse dev` if it runs, and start it again.",
+        )
+    return words
 
 
 def _feeds(settings: Settings) -> str:
@@ -401,21 +362,9 @@ def _feeds(settings: Settings) -> str:
     return "none is stopped while files wait"
 
 
-def _last_heartbeat(dev: DevNote | None, at: datetime | None, now: datetime) -> str:
-    last = f"last heartbeat {_ago(now - at)} ago" if at else "no heartbeat yet"
-    if dev:
-        return f"{last}, by `lakehouse dev` at {dev.url}"
-    not_running = ", and no monitor runs now" if at else ""
-    return f"{last}{not_running}; start `lakehouse dev`"
-
-
 def _ago(span: timedelta) -> str:
-    seconds = int(span.total_seconds())
-    if seconds < 120:
-        return f"{seconds} s"
-    if seconds < 7200:
-        return f"{seconds // 60} min"
-    return f"{seconds // 3600} h"
+    minutes = span / timedelta(minutes=1)
+    return f"{minutes:.0f} min" if minutes < 120 else f"{minutes / 60:.0f} h"
 
 
 def _nearest(path: Path) -> Path:

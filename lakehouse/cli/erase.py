@@ -13,7 +13,6 @@ from lakehouse.cli.output.printing import conclude, count
 from lakehouse.cli.subject_arguments import parse_people
 from lakehouse.cli.why_and_by_options import by_option, why_option
 from lakehouse.orchestration.erasure_runs import SENSOR
-from lakehouse.storage.object_store import is_finished
 from lakehouse.tables.escaping import shell_word, shown
 
 if TYPE_CHECKING:
@@ -233,38 +232,18 @@ def _complaints(erasure: "Erasure") -> Iterator[str]:
 
 
 def _ways_out(erasure: "Erasure", proof: "Report") -> Iterator[str]:
-    """Yield the next step for delivered files that prevent a proof.
-
-    These are unreadable files, and files of feeds without declared personal columns.
-    """
+    """Yield the next step for each delivered file that prevents a proof."""
     from lakehouse.privacy.verifier.file_part import MASK
-    from lakehouse.privacy.verifier.roots import LINK
 
     request, home = erasure.request.request_id, erasure.erasable.settings.home
-    erasable = erasure.erasable
-    declared = {feed.name for feed in erasable.feeds.values()}
-    of_people = {feed.name for feed, _, _ in erasable.feeds_of(erasure.persons)}
-    gaps = [_delivered_key(gap.file, home) for gap in proof.gaps]
-    links = [_delivered_key(gap.file, home) for gap in proof.gaps if gap.what == LINK]
-    found = [_delivered_key(finding.file, home) for finding in proof.findings]
-    for key in filter(None, dict.fromkeys([*gaps, *found])):
-        # A name that contains a personal value is masked in the report.
-        name = "SHA256" if MASK in key else shell_word(key)
-        empty = f"lakehouse erase --request {request} --erase-whole {name}"
-        place, feed, file = key.split("/", 2)
-        can_be_emptied = feed in of_people and key not in links and is_finished(file)
-        if key in gaps and can_be_emptied:
-            yield f"{shown(key)}: repair it, or empty it: {empty}"
-        elif place == "rejected" and can_be_emptied:
-            yield f"{shown(key)}: remove it, or empty it: {empty}"
-        elif (
-            key in gaps or place == "rejected" or feed not in declared or not is_finished(file)
-        ):
-            yield f"{shown(key)}: remove it, and call this again."
-        else:
+    files = [gap.file for gap in proof.gaps] + [finding.file for finding in proof.findings]
+    for key in dict.fromkeys(_delivered_key(file, home) for file in files):
+        if key:
+            # A name that contains a personal value is masked in the report.
+            name = "SHA256" if MASK in key else shell_word(key)
             yield (
-                f"{shown(key)}: say which columns of the feed {feed} are of people"
-                " (personal=True, subject=…), and call this again; or remove the file."
+                f"{shown(key)}: repair or remove it, declare the personal columns of its feed, or"
+                f" empty it: lakehouse erase --request {request} --erase-whole {name}"
             )
 
 

@@ -97,7 +97,6 @@ def verify(state: State, request_id: str, people: tuple[str, ...], form: str) ->
     with state.progress("Searching every byte" if named else "Comparing columns"):
         report = prove_again(there, request_id, named)
         chain = verify_chain(state.settings, state.engine, there.audit)
-    success = report.is_proof and chain.is_whole
     if form == "json":
         record = {
             "table": there.audit.name,
@@ -107,10 +106,9 @@ def verify(state: State, request_id: str, people: tuple[str, ...], form: str) ->
         }
         shown = {**report.as_json(), "record": record}
         click.echo(json.dumps(shown, ensure_ascii=False, indent=1))
-        conclude((), (), success=success)
-        return
     lines = [*report.as_text().splitlines(), f"{there.audit.name}: {chain}."]
-    conclude(lines, (), success=success)
+    success = report.is_proof and chain.is_whole
+    conclude([] if form == "json" else lines, (), success=success)
 
 
 for _command in (show, verify, allow):
@@ -137,6 +135,7 @@ def _table(requests: "Sequence[Request]", now: datetime) -> str:
     rows = []
     for request in requests:
         due_at = utc_seconds(request.due_at)
+        removed_at = utc_seconds(request.physical_due_at) if request.physical_due_at else ""
         rows.append(
             [
                 request.request_id,
@@ -144,7 +143,7 @@ def _table(requests: "Sequence[Request]", now: datetime) -> str:
                 len(request.people),
                 utc_seconds(request.requested_at),
                 f"{due_at}, late" if request.is_late(now) else due_at,
-                utc_seconds(request.physical_due_at) if request.physical_due_at else "",
+                removed_at,
                 request.requested_by,
                 request.why,
             ]

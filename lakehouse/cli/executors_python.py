@@ -5,10 +5,7 @@ from lakehouse.settings import Settings
 
 
 def describe_python(settings: Settings) -> str:
-    """Return which Python runs Spark's Python tasks; does not start it.
-
-    :raises SetupError: the archive for executors is missing or outdated.
-    """
+    """Return which Python runs Spark's Python tasks; raises SetupError for a bad archive."""
     cluster = settings.cluster
     if not settings.spark_remote and not settings.is_on_cluster:
         unused = (

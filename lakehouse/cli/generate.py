@@ -1,7 +1,6 @@
 """`lakehouse generate`: generates sample files and the expected table contents."""
 
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -10,10 +9,7 @@ import click
 
 from lakehouse.cli.call_context import State, command
 from lakehouse.cli.output.printing import count
-from lakehouse.cli.output.progress import is_terminal
 from lakehouse.errors import LakehouseError, UsageError
-
-OnProgress = Callable[[int, int], None]
 
 
 def _folder(_: click.Context, __: click.Parameter, folder: str) -> Path:
@@ -64,10 +60,8 @@ def generate(
     """
     from lakehouse.sample_data.bnpl.generate import generate as write_files
 
-    with _bar(state) as on_progress, _explained(out):
-        generated = write_files(
-            out, start.date(), days, rows_per_day, seed, gzip=gzip, progress=on_progress
-        )
+    with state.progress("Generating transactions"), _explained(out):
+        generated = write_files(out, start.date(), days, rows_per_day, seed, gzip=gzip)
     totals = generated.truth.totals
     click.echo(
         f"{count(len(generated.files), 'file')} with {count(totals['bronze'], 'row')} in {out}/"
@@ -97,19 +91,3 @@ def _explained(out: Path) -> Iterator[None]:
             f"{error.filename or out} could not be written: {error.strerror or error}.",
             next_step="Give a folder with --out that can be written to, and has room.",
         ) from error
-
-
-@contextmanager
-def _bar(state: State) -> Iterator[OnProgress]:
-    """Show a progress bar on a terminal, else one line."""
-    what = "Generating transactions"
-    if not is_terminal(sys.stderr):
-        with state.progress(what):
-            yield lambda _done, _total: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -57,10 +57,7 @@ def _snapshot_records(state: State, name: str) -> list[dict[str, Any]]:
 
 
 def _published(history: "History") -> "Iterator[tuple[datetime | None, Snapshot]]":
-    """Yield snapshots with the first time they were current, after their unpublished steps.
-
-    A rollback adds a snapshot to the log twice; it is yielded once.
-    """
+    """Yield each snapshot once, when it was first current, after its unpublished steps."""
     first_times: dict[int, datetime] = {}
     for at, snapshot_id in history.log:
         first_times.setdefault(snapshot_id, at)

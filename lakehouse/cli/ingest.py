@@ -64,40 +64,22 @@ def ingest(state: State, names: tuple[str, ...], path: str | None, form: str) ->
 def _ingest_each(
     state: State, feeds: Sequence[str], path: str | None
 ) -> "Iterator[IngestResult]":
-    """Ingest feeds one after the other.
-
-    Failures because of a missing table are retried at the end, and reported only then.
-    """
-    if len(feeds) == 1:
-        yield ingest_one(state, feeds[0], path)
-        return
-    lacking = []
-    for name in feeds:
-        result = ingest_one(state, name)
-        if result.lacking_tables:
-            lacking.append(result)
-        yield result.without_lacking()
-    yield from _ingest_lacking(state, lacking)
-
-
-def _ingest_lacking(state: State, lacking: "list[IngestResult]") -> "Iterator[IngestResult]":
-    """Repeat the ingests with missing tables until no more tables appear."""
-    while lacking:
-        still_lacking = []
-        for before in lacking:
-            result = ingest_one(state, before.feed.name)
-            if result.lacking_tables:
-                still_lacking.append(result)
+    """Ingest feeds in turn; repeat those that need a table of a later feed while that helps."""
+    remaining, before = feeds, None
+    while remaining:
+        repeated = []
+        for name in remaining:
+            result = ingest_one(state, name, path)
+            if result.lacking_tables and len(feeds) > 1:
+                repeated.append(result)
             else:
                 yield result
-        is_over = _lacking_tables(still_lacking) == _lacking_tables(lacking)
-        for result in still_lacking:
+        lacking = {table for result in repeated for table in result.lacking_tables}
+        is_over = lacking == before
+        for result in repeated:
             yield result if is_over else result.without_lacking()
-        lacking = [] if is_over else still_lacking
-
-
-def _lacking_tables(results: "Sequence[IngestResult]") -> set[str]:
-    return set().union(*(result.lacking_tables for result in results))
+        remaining = [] if is_over else [result.feed.name for result in repeated]
+        before = lacking
 
 
 def ingest_one(state: State, name: str, path: str | None = None) -> "IngestResult":

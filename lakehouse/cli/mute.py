@@ -2,7 +2,6 @@
 
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
-from shlex import quote
 
 import click
 
@@ -36,21 +35,9 @@ def mute(state: State, name: str, until: str | None, why: str, by: str, off: boo
     if not off:
         click.echo(f"{muted} is muted until {utc_seconds(ends)}; it ends by itself.")
         return
-    remaining = [
-        other
-        for other in known.current_mutes(now)
-        if fnmatchcase(muted, other.table) or fnmatchcase(other.table, muted)
-    ]
-    if not remaining:
-        click.echo(f"{muted} is muted no more.")
-    for other in remaining:
-        which = f"{other.table} is still muted"
-        if fnmatchcase(muted, other.table):
-            which = f"{muted} is still muted by {other.table}"
-        click.echo(
-            f"{which}, until {utc_seconds(other.until)}; `lakehouse mute {quote(other.table)}"
-            " --off` ends that."
-        )
+    click.echo(f"{muted} is not muted any more.")
+    for mute in known.current_mutes(now):
+        click.echo(f"{mute.table} is still muted until {utc_seconds(mute.until)}.")
 
 
 def _muted_tables(state: State, name: str) -> str:

@@ -1,10 +1,12 @@
 """`lakehouse pack-python`: packs Python packages for executors into one file."""
 
+import re
+
 import click
 
 from lakehouse.cli.call_context import State, command
 from lakehouse.errors import UsageError
-from lakehouse.setting_forms import archive_place, is_archive
+from lakehouse.setting_forms import ARCHIVE, absolute_place
 from lakehouse.storage.byte_sizes import size_text
 
 _FILE = "executors.tar.gz"
@@ -40,10 +42,7 @@ def pack_python(state: State, file: str | None, more: tuple[str, ...]) -> None:
 
 
 def _place(file: str) -> str:
-    place = archive_place(file)
-    if not is_archive(place):
-        raise UsageError(
-            f"{file!r} is no place of an archive; expected a path or s3://bucket/key that ends in"
-            " .tar.gz or .tgz, without spaces and #?%,.",
-        )
+    place = absolute_place(file)
+    if not re.fullmatch(ARCHIVE.pattern, place):
+        raise UsageError(f"{file!r} is not an archive; expected {ARCHIVE.expected}.")
     return place

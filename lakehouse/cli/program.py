@@ -114,10 +114,7 @@ for _command in _COMMANDS:
 
 
 def run(arguments: Sequence[str], program: str = "lakehouse") -> int:
-    """Run a command and return its exit code; prints errors in one line on standard error.
-
-    :param program: the program name as the user typed it, for printed commands.
-    """
+    """Run a command and return its exit code; errors are one line on standard error."""
     keep_private()
     state = State()
     # PySpark logs each SQL error with its Java stack.

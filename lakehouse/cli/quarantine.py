@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakehouse.cli.call_context import State, command, not_created_yet, verbose_option
-from lakehouse.cli.output.cell_values import Column, columns_named, plain_json, utc_seconds
+from lakehouse.cli.output.cell_values import columns_named, plain_json, utc_seconds
 from lakehouse.cli.output.ingest_report import describe_tables
 from lakehouse.cli.output.printing import Format, conclude, count, printable, render, table
 from lakehouse.cli.output.records import print_records, table_csv_or_json
@@ -15,7 +15,6 @@ from lakehouse.cli.quarantined_tables import all_with_quarantine, table_with_qua
 from lakehouse.cli.show_group import ShowGroup
 from lakehouse.cli.why_and_by_options import by_option, why_kept_option
 from lakehouse.errors import UsageError
-from lakehouse.iceberg.read.rows_outside_partitions import HAS_PARTITION
 from lakehouse.tables.escaping import shown
 from lakehouse.tables.suggestions import meant_name
 
@@ -99,9 +98,7 @@ def show(
     for text in (*_shown(counts, rows), *map(_clearing_line, cleared)):
         click.echo(text)
     if limit and counts.rows and not rows:
-        by = f" by {rule}" if rule else ""
-        of = f" of {shown(file)}" if file else ""
-        click.echo(f"No row is shown: none{of} was refused{by}.")
+        click.echo("No quarantined row matches.")
 
 
 def _check_named(option: str, name: str | None, known: Iterable[str | None]) -> None:
@@ -147,7 +144,6 @@ def replay(state: State, name: str) -> None:
     inserted into the table, and the remaining rows stay in quarantine. Partitions with such rows
     are recomputed in full, an unpartitioned table entirely, as by `lakehouse backfill`.
     """
-    from lakehouse.iceberg.read.refused_rows import count_refused
     from lakehouse.orchestration.replay import replay as judge_again
 
     owner = table_with_quarantine(state, name)
@@ -156,7 +152,6 @@ def replay(state: State, name: str) -> None:
     assets = (asset for run in replayed.runs for asset in run.assets)
     messages = (message for run in replayed.runs for message in run.messages)
     lines = [*describe_tables(assets), *_describe(owner.name, replayed)]
-    lines += _describe_outside(owner.name, count_refused(state.engine.catalog, owner))
     conclude(lines, messages, success=replayed.success)
 
 
@@ -164,27 +159,12 @@ def _describe(table: str, replayed: "Replayed") -> list[str]:
     if not replayed.rows:
         return [f"{table}: no row is in quarantine."]
     stay = replayed.rows - replayed.left
-    new = f", and {replayed.new_rows:,} came to it" if replayed.new_rows else ""
     left = (
-        f"{table}: {replayed.left:,} of {count(replayed.rows, 'refused row')} left the"
-        f" quarantine, {stay:,} {'stays' if stay == 1 else 'stay'}{new}."
+        f"{table}: {replayed.left:,} of {count(replayed.rows, 'quarantined row')} left the"
+        f" quarantine, {stay:,} remain, {replayed.new_rows:,} new."
     )
-    clear = f"lakehouse quarantine clear {table} --why …: takes out what nobody will correct."
+    clear = f"Delete rows that cannot be corrected: lakehouse quarantine clear {table} --why …"
     return [left, clear] if stay else [left]
-
-
-def _describe_outside(table: str, refused: "RefusedRows") -> list[str]:
-    """Return the next step for rows that no correction of the table can change."""
-    rows = sum(rule.rows for rule in refused.by_rule if rule.name == HAS_PARTITION)
-    if not rows:
-        return []
-    belong = "belongs" if rows == 1 else "belong"
-    return [
-        f"{count(rows, 'row')} {belong} to no partition, by a column that was computed as"
-        f" {'it' if rows == 1 else 'they'} landed. After a correction there, take the file out by"
-        f" `lakehouse reject`, and deliver it again; lakehouse quarantine {table} --rule"
-        f" {HAS_PARTITION} shows which."
-    ]
 
 
 for _command in (show, replay, clear):
@@ -224,28 +204,14 @@ def _flat(counts: "Iterable[RefusedRows]") -> str:
 
 
 def _table_of_tables(counts: "Sequence[RefusedRows]") -> str:
-    columns = [
-        Column("table"),
-        Column("rows", is_number=True),
-        Column("files", is_number=True),
-        *columns_named(_COUNT_COLUMNS[1:]),
-        Column("rules"),
-    ]
+    names = ("table", "rows", "files", *_COUNT_COLUMNS[1:], "rules")
     rows: list[list[Any]] = []
     for of_table in counts:
-        first, last = of_table.first_at, of_table.last_at
+        times = [utc_seconds(at) if at else "" for at in (of_table.first_at, of_table.last_at)]
         rules = (f"{refusals.name} {refusals.rows:,}" for refusals in of_table.by_rule)
-        rows.append(
-            [
-                of_table.table,
-                of_table.rows,
-                len(of_table.by_file),
-                utc_seconds(first) if first else "",
-                utc_seconds(last) if last else "",
-                ", ".join(rules),
-            ]
-        )
-    return table(columns, rows, noun="table")
+        files = len(of_table.by_file)
+        rows.append([of_table.table, of_table.rows, files, *times, ", ".join(rules)])
+    return table(columns_named(names, numbers=("rows", "files")), rows, noun="table")
 
 
 def _shown(counts: "RefusedRows", rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:

@@ -16,10 +16,7 @@ def all_with_quarantine(state: State) -> "list[IcebergTable]":
 
 
 def table_with_quarantine(state: State, name: str) -> "IcebergTable":
-    """Return a table by its name or the name of its quarantine.
-
-    :raises UsageError: unknown name, or a table without a quarantine; lists those with one.
-    """
+    """Return a table by its name or its quarantine's; raises UsageError if it has none."""
     owners = all_with_quarantine(state)
     by_name = {table.name: table for table in owners}
     by_name |= {table.quarantine.name: table for table in owners if table.quarantine}

@@ -15,10 +15,7 @@ DAYS = 14
 
 
 def put_samples(settings: Settings, feed: Feed) -> list[str]:
-    """Put the sample files of a feed into its inbox in order, and return their keys.
-
-    A waiting file with the same name is not replaced.
-    """
+    """Put the sample files of a feed into its inbox, unless they wait there; return their keys."""
     with as_file(files("lakehouse.sample_data") / feed.name) as folder:
         return _put(settings, feed, sorted(folder.glob("*.csv")))
 

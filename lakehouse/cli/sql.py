@@ -1,6 +1,6 @@
 """`lakehouse sql`: runs Spark SQL statements on the catalog in one JVM."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
@@ -10,11 +10,9 @@ from lakehouse.cli.call_context import State, command, not_created_yet, plain_na
 from lakehouse.cli.output.cell_values import column, json_row
 from lakehouse.cli.output.printing import Format, json_list, render
 from lakehouse.cli.output.records import table_csv_or_json
-from lakehouse.cli.sql_text.clear_values import ShownColumns
-from lakehouse.cli.sql_text.effects import describe_effect, list_snapshots
 from lakehouse.cli.sql_text.read_only import as_query, rejection, require_queries, restrict
 from lakehouse.cli.sql_text.statements import split
-from lakehouse.cli.sql_text.writes import kept_watermarks, lockable_tables
+from lakehouse.cli.sql_text.writes import kept_watermarks, lockable_tables, tables_in
 from lakehouse.cli.text_input import read_standard_input
 from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.iceberg.metadata.collected_rows import collect
@@ -50,20 +48,33 @@ def sql(state: State, statements: str, form: Format, write: bool) -> None:
             next_step='Say for example lakehouse sql "SHOW NAMESPACES".',
         )
     tables = _start(state, parts, write)
-    shown = ShownColumns()
     with _locked(state, tables):
         # Queries lock no tables; skip the requests to the catalog.
         before = state.engine.catalog.metadata_locations(tables) if tables else {}
-        _run_all(state, parts if write else [*map(as_query, parts)], tables, form, shown)
+        columns = _run_all(state, parts if write else [*map(as_query, parts)], tables, form)
         after = state.engine.catalog.metadata_locations(tables) if tables else {}
     for table in tables:
         if after.get(table) != before.get(table):
             click.echo(f"{table} {_COMPUTED}", err=True)
-    if write and any("expire_snapshots" in statement.lower() for statement in parts):
+    script = " ".join(parts)
+    if write and "expire_snapshots" in script.lower():
         click.echo(_EXPIRED, err=True)
-    notice = shown.notice(state.tables_there, lambda: state.declared)
-    if notice:
-        click.echo(notice, err=True)
+    personal = _personal_columns(state, script, columns)
+    if personal:
+        click.echo(f"This shows personal values unmasked: {'; '.join(personal)}.", err=True)
+
+
+def _personal_columns(state: State, script: str, shown: Collection[str]) -> list[str]:
+    """Return the personal columns of results, by table; columns with another name are unknown."""
+    tables = tables_in(script, state.tables_there()) if shown else []
+    found = []
+    for name in tables:
+        # Loads the declarations, which takes seconds.
+        columns = state.declared[name].masked_columns if name in state.declared else ()
+        personal = sorted(column for column in columns if column.lower() in shown)
+        if personal:
+            found.append(f"{', '.join(personal)} of {name}")
+    return found
 
 
 def _start(state: State, statements: Sequence[str], write: bool) -> Sequence[str]:
@@ -71,10 +82,7 @@ def _start(state: State, statements: Sequence[str], write: bool) -> Sequence[str
     from lakehouse.runtime.deployment import open_engine
 
     if write:
-        locations = state.engine.catalog.metadata_locations
-        tables = lockable_tables(
-            state.declared, lambda name: name in locations([name]), statements
-        )
+        tables = lockable_tables(state.declared, statements)
         state.start_spark()
         return tables
     require_queries(statements)
@@ -85,27 +93,27 @@ def _start(state: State, statements: Sequence[str], write: bool) -> Sequence[str
 
 
 def _run_all(
-    state: State,
-    statements: Sequence[str],
-    locked: Sequence[str],
-    form: Format,
-    shown: ShownColumns,
-) -> None:
-    """Run statements and print their results; JSON results are one array, also after an error."""
+    state: State, statements: Sequence[str], locked: Sequence[str], form: Format
+) -> set[str]:
+    """Run statements, print their results, and return the names of their columns."""
+    columns: set[str] = set()
     is_array = form == "json" and len(statements) > 1
     results: list[str] = []
     try:
         for number, statement in enumerate(statements, start=1):
             with _explained(state, number, len(statements)), state.progress("Running SQL"):
-                text, is_result = _run(state, statement, locked, form, shown)
-            if is_array and is_result:
+                frame = _run(state, statement, locked)
+                text = _rendered(frame, form) if frame.columns else "ok"
+            columns.update(name.lower() for name in frame.columns)
+            if is_array and frame.columns:
                 results.append(text)
             else:
                 # Programs read only rows from standard output.
-                click.echo(text, err=not is_result and form != "table")
+                click.echo(text, err=not frame.columns and form != "table")
     finally:
         if is_array:
             click.echo(json_list(results))
+    return columns
 
 
 @contextmanager
@@ -120,20 +128,12 @@ def _locked(state: State, tables: Sequence[str]) -> Iterator[None]:
         yield
 
 
-def _run(
-    state: State, statement: str, locked: Sequence[str], form: Format, shown: ShownColumns
-) -> tuple[str, bool]:
-    """Run one statement; return what to print, and whether that is rows."""
+def _run(state: State, statement: str, locked: Sequence[str]) -> "DataFrame":
     spark = state.engine.spark
     # Otherwise Spark would run a different text than the validated one.
     spark.conf.set("spark.sql.variable.substitute", "false")
-    before = list_snapshots(state.engine.catalog, statement)
     with kept_watermarks(state.engine, statement, locked):
-        frame = spark.sql(statement)
-    shown.add(statement, frame.columns)
-    if not frame.columns:
-        return describe_effect(state.engine.catalog, statement, before), False
-    return _rendered(frame, form), True
+        return spark.sql(statement)
 
 
 def _rendered(frame: "DataFrame", form: Format) -> str:

@@ -21,10 +21,7 @@ _NO_FILE_SYSTEM = re.compile(r"No FileSystem for scheme|S3AFileSystem not found"
 
 
 def read_staged_object(settings: Settings) -> None:
-    """Let the server of SPARK_REMOTE read a staged object, which is removed afterwards.
-
-    :raises LakehouseError: states what the server lacks.
-    """
+    """Let the Spark Connect server read a staged object; raises what it lacks."""
     from lakehouse.ingestion.staged_rows import LocalRows, StagedRows, open_staging
     from lakehouse.runtime.spark import open_session
 

@@ -200,8 +200,5 @@ def _notes(tables: "Sequence[TableStatus]", feeds: "FeedWarnings") -> Iterator[s
 
 
 def _incident_line(incident: "Incident") -> str:
-    """Return an incident in one line, with a link on a terminal."""
     title = printable(incident.firing.title)
-    if incident.url and terminal_width():
-        title = f"\x1b]8;;{printable(incident.url)}\x1b\\{title}\x1b]8;;\x1b\\"
     return f"{incident.firing.severity}: {title}, since {incident.opened_at:%Y-%m-%d %H:%MZ}"

@@ -1,13 +1,12 @@
 """`lakehouse status --trend`: rows, sizes and failed rows over time."""
 
-import sys
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.cli.output.cell_values import columns_named, utc_seconds
 from lakehouse.cli.output.printing import count, size, table
-from lakehouse.cli.output.sparklines import marks_for, sparkline
+from lakehouse.cli.output.sparklines import sparkline
 
 if TYPE_CHECKING:
     from lakehouse.cli.call_context import State
@@ -54,8 +53,7 @@ def trend_table(trends: "Mapping[str, TableTrend]") -> str:
         for series in (trend.rows, trend.size_bytes, trend.failed_share):
             times += [at for at, _ in series]
     begin, end = (min(times), max(times)) if times else (datetime.now(UTC),) * 2
-    marks = marks_for(getattr(sys.stdout, "encoding", None))
-    rows = [_row(name, trend, (begin, end), marks) for name, trend in sorted(trends.items())]
+    rows = [_row(name, trend, (begin, end)) for name, trend in sorted(trends.items())]
     mark = _describe_span((end - begin) / _INTERVALS)
     footer = (
         f"{count(len(rows), 'table')}, {utc_seconds(begin)} to {utc_seconds(end)};"
@@ -64,9 +62,7 @@ def trend_table(trends: "Mapping[str, TableTrend]") -> str:
     return table(columns, rows, footer=footer)
 
 
-def _row(
-    name: str, trend: "TableTrend", bounds: tuple[datetime, datetime], marks: str
-) -> list[str]:
+def _row(name: str, trend: "TableTrend", bounds: tuple[datetime, datetime]) -> list[str]:
     from lakehouse.iceberg.metadata.time_series import values_per_interval
 
     rows, sizes, shares = (
@@ -80,19 +76,14 @@ def _row(
     return [
         name,
         f"{trend.rows[-1][1]:,.0f}" if trend.rows else "",
-        sparkline(rows, marks),
+        sparkline(rows),
         size(int(trend.size_bytes[-1][1])) if trend.size_bytes else "",
-        sparkline(sizes, marks),
+        sparkline(sizes),
         f"{trend.failed_share[-1][1]:.2%}" if trend.failed_share else "",
-        sparkline(shares, marks, lowest=0.0),
+        sparkline(shares, lowest=0.0),
     ]
 
 
 def _describe_span(span: timedelta) -> str:
     hours = span / timedelta(hours=1)
-    if hours >= 48:
-        return f"{hours / 24:.1f} days"
-    if hours >= 1:
-        return f"{hours:.1f} hours"
-    minutes = span / timedelta(minutes=1)
-    return f"{minutes:.1f} minutes" if minutes >= 1 else f"{span.total_seconds():.1f} seconds"
+    return f"{hours / 24:.1f} days" if hours >= 48 else f"{hours:.1f} hours"

@@ -28,17 +28,11 @@ if TYPE_CHECKING:
 
 _MIN_SMALL_FILES = 5
 """Minimum number of small files to report; a few per day are normal."""
-_NAMED = 2
-"""Maximum number of failed checks to name."""
 
 
 @dataclass(frozen=True)
 class Checks:
-    """Last results of a table's checks.
-
-    A check that failed only for quarantined rows counts as passed, since published rows pass
-    it; the quarantine has its own count.
-    """
+    """Last results of checks; a check that failed only for quarantined rows counts as passed."""
 
     passed: int = 0
     warned: Sequence[str] = ()
@@ -54,12 +48,10 @@ class Checks:
         return f"{self.passed} passed" if self.passed else ""
 
     def __str__(self) -> str:
-        results = {"warned": _named(self.warned), "failed": _named(self.failed)}
-        return ", ".join(f"{text} {word}" for word, text in results.items() if text)
-
-
-def _named(checks: Sequence[str]) -> str:
-    return ", ".join(checks) if len(checks) <= _NAMED else str(len(checks))
+        results = {"warned": self.warned, "failed": self.failed}
+        return "; ".join(
+            f"{', '.join(names)} {word}" for word, names in results.items() if names
+        )
 
 
 @dataclass(frozen=True)
@@ -134,18 +126,13 @@ class TableStatus:
     @property
     def health(self) -> str:
         """Short note about its files; empty for a healthy table."""
-        if not self._needless:
-            return ""
-        return f"{self._needless}; {self.upkeep}" if self.upkeep else self._needless
-
-    @property
-    def _needless(self) -> str:
         notes = []
         if self.small_files >= _MIN_SMALL_FILES:
             notes.append(f"small files {self.small_files}")
         if self.delete_files:
             notes.append(f"deletes {self.delete_files}")
-        return ", ".join(notes)
+        upkeep = [self.upkeep] if notes and self.upkeep else []
+        return "; ".join(filter(None, [", ".join(notes), *upkeep]))
 
 
 def table_statuses(
@@ -165,10 +152,7 @@ def table_statuses(
 
 
 def with_conditions(statuses: Sequence[TableStatus], states: TableStates) -> list[TableStatus]:
-    """Return statuses with their conditions, the worst first.
-
-    Blocked tables show no passed checks: these evaluated an unpublished candidate.
-    """
+    """Return statuses with conditions, the worst first; blocked tables show no passed checks."""
     conditions = states.conditions(status.table for status in statuses)
     changed = []
     for status in statuses:
@@ -255,32 +239,20 @@ def _status(
     if not exists:
         pending = _pending(table, None, catalog.iceberg)
         return TableStatus(name, declared=True, exists=False, pending=pending)
+    is_declared = table is not None
+    unread = TableStatus(name, declared=is_declared, exists=True, checks=checks)
     try:
         loaded = catalog.load(name)
         known = _known(name, table, loaded, checks)
         pending = _pending(table, state_of(name, loaded), catalog.iceberg)
     except TableDamaged as error:
         # Show the remaining tables even so.
-        return TableStatus(
-            name,
-            declared=table is not None,
-            exists=True,
-            kind="damaged",
-            checks=checks,
-            damage=str(error),
-        )
+        return replace(unread, kind="damaged", damage=str(error))
     except TypeUnsupported as error:
-        is_declared = table is not None
-        return TableStatus(
-            name,
-            declared=is_declared,
-            exists=True,
-            kind="not read",
-            checks=checks,
-            # No run can read or write it.
-            damage=str(error) if is_declared else "",
-            unsupported="" if is_declared else str(error),
-        )
+        # No run can read or write a declared table.
+        if is_declared:
+            return replace(unread, kind="not read", damage=str(error))
+        return replace(unread, kind="not read", unsupported=str(error))
     return replace(known, quarantined=_quarantined(catalog, table), pending=pending)
 
 
@@ -290,6 +262,8 @@ def _known(
     history = history_of(name, loaded)
     main = history.main
     health = _measured(name, loaded, main)
+    commit = main.commit if main else None
+    operation = main.operation if main else None
     return TableStatus(
         table=name,
         declared=table is not None,
@@ -299,7 +273,7 @@ def _known(
         files=main.count("total-data-files") + main.count("total-delete-files") if main else 0,
         size_bytes=main.count("total-files-size") if main else 0,
         written_at=history.log[-1][0] if history.log else None,
-        kind=_kind(main) if main else None,
+        kind=commit.kind if commit else operation,
         checks=checks,
         small_files=health.fewer_files if health else 0,
         delete_files=health.delete_files if health else 0,
@@ -329,10 +303,6 @@ def _quarantined(catalog: "Catalog", table: "IcebergTable | None") -> int:
     except (TableNotFound, TableUnreadable):
         # An unreadable quarantine has its own line.
         return 0
-
-
-def _kind(snapshot: Snapshot) -> str:
-    return snapshot.commit.kind if snapshot.commit else snapshot.operation
 
 
 def _pending(

@@ -10,13 +10,7 @@ if TYPE_CHECKING:
 
 
 def tables_there(catalog: "Catalog", read_declared: Callable[[], Iterable[str]]) -> list[str]:
-    """Return the names of existing tables, declared or not.
-
-    In Glue, which has all databases of an account: only namespaces of declared tables.
-
-    :param read_declared: loads the declared names, which takes seconds; called only for a
-        shared catalog. With an invalid declaration, all databases are listed.
-    """
+    """Return the existing tables; in Glue, only in namespaces of declared tables, if valid."""
     if catalog.is_embedded:
         return catalog.tables()
     try:

@@ -12,11 +12,7 @@ _BYTE_ORDER_MARK = "\ufeff"
 
 
 def read_standard_input(expected: str) -> str:
-    """Return all of standard input.
-
-    :param expected: expected content, such as `statements`, for errors.
-    :raises UsageError: it is closed or not text.
-    """
+    """Return standard input; raises UsageError with `expected`, such as `statements`."""
     if sys.stdin is None or sys.stdin.closed:
         raise UsageError(f"{_STANDARD_INPUT} is closed; expected {expected} there.")
     with _explained(_STANDARD_INPUT, expected):
@@ -24,18 +20,12 @@ def read_standard_input(expected: str) -> str:
 
 
 def lines_of_standard_input(expected: str) -> Iterator[tuple[int, str]]:
-    """Yield number and text of each non-blank line of standard input.
-
-    :raises UsageError: see `read_standard_input`.
-    """
+    """Yield number and text of each non-blank line of standard input."""
     yield from _lines(read_standard_input(expected))
 
 
 def lines_of_file(file: Path, expected: str) -> Iterator[tuple[int, str]]:
-    """Yield number and text of each non-blank line of a UTF-8 file.
-
-    :raises UsageError: it cannot be read or is not text.
-    """
+    """Yield number and text of each non-blank line of a UTF-8 file; raises UsageError."""
     with _explained(str(file), expected):
         # Some editors write a byte order mark.
         text = file.read_text(encoding="utf-8-sig")

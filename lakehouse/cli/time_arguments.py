@@ -11,11 +11,7 @@ _EXPECTED = "expected such as 2h, 30m or 3d, or 2026-12-01T08:00+08:00"
 
 
 def future_timestamp(option: str, text: str, now: datetime) -> datetime:
-    """Return a future timestamp in UTC.
-
-    :param option: option name for errors.
-    :raises UsageError: invalid or not in the future.
-    """
+    """Return a future timestamp in UTC; raises UsageError."""
     timestamp = _after(text, now) if _DURATION.fullmatch(text) else _at(option, text)
     if timestamp is None:
         raise UsageError(f"{option} is {text!r}, beyond the end of the calendar; {_EXPECTED}.")

@@ -65,9 +65,6 @@ def try_table(state: State, name: str, file: Path | None, limit: int, form: Form
     _print(tried, shown, form)
 
 
-_HASH = "_source_sha256"
-
-
 def _trials(state: State, limit: int, keep: "Keep") -> "TableTrials":
     from lakehouse.ingestion.table_trials import TableTrials
 
@@ -117,7 +114,7 @@ def _identifying_columns(trial: "Trial") -> list[str]:
     return [
         name
         for name in (*trial.table.column_names, "_source_file", "_source_row")
-        if name not in (_HASH, trial.table.stamp)
+        if name not in ("_source_sha256", trial.table.stamp)
     ]
 
 
@@ -145,21 +142,13 @@ def _print(tried: "Tried", shown: Sequence[_Shown], form: Format) -> None:
     if not is_table:
         click.echo(render(form, last.columns, last.rows))
         return
-    click.echo(_part(*without_hash(last.columns, last.rows), "row"))
+    click.echo(_part(last.columns, last.rows, "row"))
     for one in shown:
         if one.refused:
             click.echo(f"\nRefused by the rules of {one.trial.table.name}:")
             click.echo(_part(one.refused_columns, one.refused, "refused row"))
     click.echo(f"\nColumns of {last.trial.table.name}:")
     click.echo(table(columns_named(("column", "type")), last.types, noun="column"))
-
-
-def without_hash(
-    columns: Sequence[Column], rows: Sequence[Sequence[Any]]
-) -> tuple[list[Column], list[list[Any]]]:
-    """Return a table without the column of the file hash."""
-    kept = [at for at, column in enumerate(columns) if column.name != _HASH]
-    return [columns[at] for at in kept], [[row[at] for at in kept] for row in rows]
 
 
 def _part(columns: Sequence[Column], rows: Sequence[Sequence[Any]], noun: str) -> str:
@@ -200,12 +189,8 @@ def rule_record(result: "RuleResult") -> Mapping[str, Any]:
 
 
 def _taken(taken: "Taken") -> str:
-    of = f"{taken.rows:,}"
-    if taken.total_rows is not None and taken.total_rows > taken.rows:
-        of = f"{taken.rows:,} of {taken.total_rows:,}"
-    elif taken.total_rows is None:
-        of = f"up to {taken.rows:,}"
-    return f"{of} {'row' if taken.rows == 1 else 'rows'} of {taken.name}"
+    total = "" if taken.total_rows is None else f" of {taken.total_rows:,}"
+    return f"{taken.rows:,}{total} rows of {taken.name}"
 
 
 def _counts(trial: "Trial") -> str:

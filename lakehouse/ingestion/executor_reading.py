@@ -35,7 +35,7 @@ _GROUP_FILES = 100
 _MISSING = re.compile(
     r"No module named '[^']*'|Cannot run program \"[^\"]*\""
     # Messages of the `python` wrapper in an archive; see `lakehouse.runtime.executor_archive`.
-    r"|No python\d\.\d+ is on the PATH of [^\n]*|The archive of LAKEHOUSE_EXECUTOR_ARCHIVE [^\n]*"
+    r"|No python\d\.\d+ is on the PATH of [^\n]*"
 )
 
 

@@ -6,7 +6,5 @@ _DOUBLINGS = 10
 
 
 def pause_seconds(failures: int) -> int:
-    """Return how long to wait after that many failures in a row: 5 seconds, doubled each time,
-    up to 5 minutes.
-    """
+    """Return the pause after failures in a row: 5 seconds, doubled each time, up to 5 minutes."""
     return min(_LONGEST_SECONDS, _FIRST_SECONDS * (1 << min(failures - 1, _DOUBLINGS)))

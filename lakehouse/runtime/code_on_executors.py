@@ -65,10 +65,9 @@ def read_project(settings: Settings) -> None:
 
 
 def send_project(session: "SparkSession", settings: Settings) -> None:
-    """Let Python on executors run the project's functions. Each session is sent them once.
+    """Send the project's functions once per session; other modules are imported from a zip.
 
-    Functions in the package of the assets are pickled by value: its modules import Dagster, which
-    executors need not have. Other modules of the project are imported there from a zip.
+    Functions of assets are pickled by value: their modules import Dagster, which executors lack.
     """
     if session in _have_project or not _is_imported(settings):
         return
@@ -84,9 +83,7 @@ def send_project(session: "SparkSession", settings: Settings) -> None:
 
 
 def package_zip(settings: Settings) -> Path:
-    """Return a zip of this package's modules: cached, or in this process's temporary folder if the
-    cache is not writable.
-    """
+    """Return a zip of this package, in the cache or in this process's temporary folder."""
     root = Path(lakehouse.__file__).parent
     modules = sorted(root.rglob("*.py"))
     files = {path.relative_to(root.parent).as_posix(): path.read_bytes() for path in modules}

@@ -1,6 +1,4 @@
-"""Requirements of a Spark Connect server that others start: jars, Iceberg's extensions, a file
-system for the bucket, and executors. Clients cannot provide them.
-"""
+"""Requirements of a Spark Connect server, which its clients cannot provide."""
 
 import re
 from collections.abc import Mapping
@@ -32,6 +30,7 @@ _NO_CLASS = re.compile(
     r"catalog plugin class|PLUGIN_CLASS|ClassNotFoundException|NoClassDefFoundError"
 )
 _OF_AWS = re.compile(r"software[./]amazon[./]awssdk|org[./]apache[./]iceberg[./]aws[./]shaded")
+_ESCAPES = str.maketrans({"\\": "\\\\", "\n": "\\n", "\r": "\\r"})
 _NEXT_STEP = "`lakehouse connect-conf` prints what the server is to be started with."
 
 
@@ -55,10 +54,14 @@ def server_configuration(
     }
 
 
+def properties_text(configuration: Mapping[str, str]) -> str:
+    """Return a configuration in the format of a properties file."""
+    lines = (f"{name}={value.translate(_ESCAPES)}\n" for name, value in configuration.items())
+    return "".join(lines)
+
+
 def bounds_to_choose(settings: Settings, configuration: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the settings that limit a server's cores on a standalone cluster of unknown size;
-    without them it takes all.
-    """
+    """Return the settings that limit a server's cores on a cluster of unknown size."""
     may_be_standalone = settings.spark_master.startswith((STANDALONE, "local"))
     if CORES_MAX in configuration or not may_be_standalone:
         return ()
@@ -66,10 +69,7 @@ def bounds_to_choose(settings: Settings, configuration: Mapping[str, str]) -> tu
 
 
 def require_server(session: "SparkSession", settings: Settings, catalog: Catalog) -> None:
-    """Check that the server of a session fulfills the requirements.
-
-    :raises SetupError: names what is missing.
-    """
+    """Raise SetupError if the server of a session does not fulfill the requirements."""
     if not has_extensions(session):
         raise lacking(settings, f"Iceberg's extensions ({EXTENSIONS_KEY})")
     try:

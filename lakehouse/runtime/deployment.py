@@ -1,6 +1,4 @@
-"""The engine of a deployment: its catalog, its Spark on demand, its locks and its masking
-key.
-"""
+"""The engine of a deployment, and the masking key of its home."""
 
 import os
 import secrets
@@ -24,10 +22,7 @@ if TYPE_CHECKING:
 
 
 def open_engine(settings: Settings, *, is_read_only: bool = False) -> Engine:
-    """Return the engine of these settings; Spark is started by the first call that needs it.
-
-    :param is_read_only: open Spark's catalog by `Catalog.read_only`.
-    """
+    """Return the engine of these settings; it starts Spark on first use."""
     keep_private()
     if settings.deployment == "local":
         require_own_tables(settings.home)
@@ -63,9 +58,7 @@ def open_engine(settings: Settings, *, is_read_only: bool = False) -> Engine:
 
 
 def engine_resource(read_settings: Callable[[], Settings]) -> "dg.ResourceDefinition":
-    """Return the engine as a Dagster resource; settings are read when a run needs it, and not
-    at import.
-    """
+    """Return the engine as a Dagster resource; settings are read by the run, not at import."""
     # Commands that only look at tables need the engine, and not the second that importing
     # Dagster takes.
     import dagster as dg
@@ -86,11 +79,7 @@ def _engine_of_run(settings: Settings) -> Engine:
 
 
 def masking_key(settings: Settings) -> bytes:
-    """Return the key that personal values are shown by; one of the home's own, made once, where
-    none is set.
-
-    :raises LakehouseError: when the home had one, and it is lost.
-    """
+    """Return the masking key, created once per home; raises LakehouseError if it was lost."""
     if settings.masking_key:
         return settings.masking_key.encode()
     file, made = _key_file(settings), settings.home / ".masking.key.made"
@@ -122,9 +111,7 @@ def _key_file(settings: Settings) -> Path:
 
 
 def _make_once(file: Path, text: str) -> None:
-    """Write a file whole, unless another process was first: two keys would give one value two
-    masks.
-    """
+    """Write a file atomically, unless another process was first."""
     own = file.with_name(f".{file.name}-{secrets.token_hex(4)}")
     try:
         own.touch(mode=0o600)

@@ -1,6 +1,4 @@
-"""What `lakehouse dev` leaves in its home for others to find: which process it is, and where
-its UI is.
-"""
+"""The note of a running `lakehouse dev` in its home: its process and the URL of its UI."""
 
 import json
 from dataclasses import asdict, dataclass

@@ -1,7 +1,6 @@
 """The archive of Python packages for executors whose Python has none.
 
-It contains the installed versions of the packages, and a `bin/python` that runs the Python of the
-worker with them. The Python itself is not copied: it would need the system it was built for.
+Its `bin/python` runs the Python of the worker with the packages.
 """
 
 import gzip
@@ -39,7 +38,6 @@ REQUIRED_PACKAGES = ("boto3", "cramjam", "fastavro", "numpy", "pyarrow")
 MANIFEST = "lakehouse-archive.json"
 _PACKAGES_FOLDER = "lib"
 _COMMAND = "lakehouse pack-python"
-_SHOWN_DIFFERENCES = 3
 _UNUSED_FOLDERS = frozenset({"__pycache__", "tests"})
 _UNUSED_SUFFIXES = frozenset(
     {".a", ".c", ".cc", ".cpp", ".h", ".hh", ".hpp", ".pxd", ".pxi", ".pyc", ".pyx"}
@@ -49,17 +47,11 @@ _INSTALLER_NOTES = frozenset({"INSTALLER", "RECORD", "REQUESTED", "direct_url.js
 _LAUNCHER_TEXT = """\
 #!/bin/sh
 # Created by `lakehouse pack-python`: the Python of this machine, with the packages of the archive.
-refuse() {{
-    echo "$1" >&2
+root=$(CDPATH= cd -- "${{0%/*}}/.." && pwd) || exit 127
+python=$(command -v python{version}) || {{
+    echo "No python{version} is on the PATH of $(uname -n): LAKEHOUSE_EXECUTOR_ARCHIVE" >&2
     exit 127
 }}
-setting=LAKEHOUSE_EXECUTOR_ARCHIVE
-root=$(CDPATH= cd -- "${{0%/*}}/.." && pwd) || exit 127
-here=$(uname -sm)
-[ "$here" = "{platform}" ] ||
-    refuse "The archive of $setting is for {platform}, and $(uname -n) is $here"
-python=$(command -v python{version}) ||
-    refuse "No python{version} is on the PATH of $(uname -n), which $setting needs"
 # After the value that Spark set: PySpark is that of the executor.
 PYTHONPATH=${{PYTHONPATH:+$PYTHONPATH:}}$root/{packages}
 export PYTHONPATH
@@ -81,15 +73,11 @@ class ArchiveManifest:
     """Versions by name."""
 
     @classmethod
-    def of(
-        cls, requested: Iterable[str], packages: Mapping[str, Distribution]
-    ) -> "ArchiveManifest":
+    def of(cls, requested: Iterable[str]) -> "ArchiveManifest":
         """Return the manifest of an archive that is created in this environment."""
-        return cls(python_here(), platform_here(), tuple(requested), _versions(packages))
-
-    def to_json(self) -> bytes:
-        """Return the content of the manifest's file."""
-        return json.dumps(asdict(self), indent=1, sort_keys=True).encode() + b"\n"
+        installed = installed_packages(requested)
+        versions = {name: package.version for name, package in installed.items()}
+        return cls(python_here(), platform_here(), tuple(requested), versions)
 
     @property
     def command(self) -> str:
@@ -104,25 +92,6 @@ class ArchiveManifest:
         more = f" and {dependencies} that they require" if dependencies else ""
         return f"{', '.join(shown)}{more}, for Python {self.python} on {self.platform}"
 
-    def difference(self) -> str:
-        """Return how the archive differs from one created now; empty if it does not."""
-        if self.python != python_here():
-            return f"is for Python {self.python}, and this is {python_here()}"
-        if self.platform != platform_here():
-            return f"is for {self.platform}, and this is {platform_here()}"
-        try:
-            here = _versions(installed_packages(self.requested))
-        except UsageError as error:
-            return f"has a package that is not here: {error.args[0].rstrip('.')}"
-        differing = [
-            f"{name} {self.packages.get(name, 'not at all')} (here {here.get(name, 'not')})"
-            for name in sorted({*here, *self.packages})
-            if here.get(name) != self.packages.get(name)
-        ]
-        further = len(differing) - _SHOWN_DIFFERENCES
-        more = f" and {further} more" if further > 0 else ""
-        return f"has {', '.join(differing[:_SHOWN_DIFFERENCES])}{more}" if differing else ""
-
 
 def write_archive(
     settings: Settings, place: str, further: Iterable[str] = ()
@@ -136,9 +105,8 @@ def write_archive(
     """
     names = {*map(canonicalize_name, further)} - {*REQUIRED_PACKAGES}
     requested = [*REQUIRED_PACKAGES, *sorted(names)]
-    packages = installed_packages(requested)
-    manifest = ArchiveManifest.of(requested, packages)
-    content = archive_bytes(manifest, runtime_files(packages))
+    manifest = ArchiveManifest.of(requested)
+    content = archive_bytes(manifest, runtime_files(installed_packages(requested)))
     if not is_in_bucket(place):
         replace_bytes(Path(place), content, mode=0o644)
         return manifest, len(content)
@@ -152,7 +120,7 @@ def write_archive(
 
 def archive_bytes(manifest: ArchiveManifest, files: Mapping[str, Path]) -> bytes:
     """Return an archive with its manifest first; equal packages give equal bytes."""
-    launcher = launcher_text(manifest.python, manifest.platform)
+    launcher = _LAUNCHER_TEXT.format(version=manifest.python, packages=_PACKAGES_FOLDER)
     content = io.BytesIO()
     with (
         gzip.GzipFile(
@@ -160,7 +128,7 @@ def archive_bytes(manifest: ArchiveManifest, files: Mapping[str, Path]) -> bytes
         ) as zipped,
         tarfile.open(fileobj=zipped, mode="w", format=tarfile.GNU_FORMAT) as archive,
     ):
-        _add_file(archive, MANIFEST, manifest.to_json())
+        _add_file(archive, MANIFEST, json.dumps(asdict(manifest), indent=1).encode())
         _add_file(archive, ARCHIVE_PYTHON, launcher.encode(), mode=0o755)
         for name, file in files.items():
             mode = 0o755 if file.stat().st_mode & 0o100 else 0o644
@@ -168,32 +136,24 @@ def archive_bytes(manifest: ArchiveManifest, files: Mapping[str, Path]) -> bytes
     return content.getvalue()
 
 
-def launcher_text(python: str, platform: str) -> str:
-    """Return the archive's `python`, for a minor version and a platform."""
-    return _LAUNCHER_TEXT.format(version=python, platform=platform, packages=_PACKAGES_FOLDER)
-
-
 def require_archive(settings: Settings, place: str) -> ArchiveManifest:
-    """Return the manifest of an archive that equals one created now.
-
-    :raises SetupError: if it is missing, unreadable, or older than the installed packages.
-    """
-    with _naming(place):
-        manifest = _manifest_at(settings, place)
+    """Return the manifest of an archive that equals one created now; raises SetupError."""
+    with _naming(place), archive_file(settings, place).open("rb") as opened:
+        manifest = read_manifest(opened)
     if manifest is None:
-        raise _unusable(place, "is none that `lakehouse pack-python` made")
-    if difference := manifest.difference():
-        raise _unusable(place, difference, manifest.command)
+        raise _unusable(place, "was not created by `lakehouse pack-python`")
+    try:
+        is_current = manifest == ArchiveManifest.of(manifest.requested)
+    except UsageError:
+        is_current = False
+    if not is_current:
+        problem = f"has other packages than this environment: {manifest.describe()}"
+        raise _unusable(place, problem, manifest.command)
     return manifest
 
 
-def archive_file(settings: Settings) -> Path:
-    """Return the archive of the settings as a local file; one in a bucket is cached.
-
-    :raises SetupError: if one in a bucket is missing or unreadable.
-    """
-    place = settings.cluster.executor_archive
-    assert place
+def archive_file(settings: Settings, place: str) -> Path:
+    """Return the archive as a local file; one in a bucket is cached; raises SetupError."""
     if not is_in_bucket(place):
         return Path(place)
     with _naming(place):
@@ -227,11 +187,7 @@ def read_manifest(archive: BinaryIO) -> ArchiveManifest | None:
 
 
 def installed_packages(requested: Iterable[str]) -> dict[str, Distribution]:
-    """Return packages and their dependencies by name.
-
-    :raises UsageError: if a requested one is not installed.
-    :raises SetupError: if a dependency is not installed.
-    """
+    """Return packages and their dependencies; raises UsageError or SetupError for missing ones."""
     packages: dict[str, Distribution] = {}
     for name in requested:
         try:
@@ -270,10 +226,7 @@ def _add_package(
 
 
 def runtime_files(packages: Mapping[str, Distribution]) -> dict[str, Path]:
-    """Return the files that importing the packages needs, by path below `site-packages`.
-
-    :raises SetupError: if the files of a package are unknown or missing.
-    """
+    """Return the files that imports need, by path below `site-packages`; raises SetupError."""
     files: dict[str, Path] = {}
     for name, package in packages.items():
         next_step = f"Run `pip install --force-reinstall {name}`."
@@ -306,24 +259,14 @@ def _is_needed(path: PurePosixPath) -> bool:
 @contextmanager
 def _naming(place: str) -> Iterator[None]:
     """Raise a SetupError that names the archive if it cannot be read."""
-    try:
-        yield
-    except FileNotFoundError as error:
-        raise _unusable(place, "is not there") from error
-    except OSError as error:
-        raise _unusable(place, f"cannot be read ({error.strerror})") from error
-    except Exception as error:
-        if not is_in_bucket(place) or not _is_s3_error(error):
-            raise
-        # Without permission to list keys, S3 also denies access to a missing one.
-        problem = f"is not there or cannot be read ({str(error).rstrip('.')})"
-        raise _unusable(place, problem) from error
-
-
-def _is_s3_error(error: Exception) -> bool:
     from botocore.exceptions import BotoCoreError, ClientError
 
-    return isinstance(error, BotoCoreError | ClientError)
+    try:
+        yield
+    except (OSError, BotoCoreError, ClientError) as error:
+        # Without permission to list keys, S3 also denies access to a missing one.
+        problem = f"is missing or cannot be read ({str(error).rstrip('.')})"
+        raise _unusable(place, problem) from error
 
 
 def _unusable(place: str, problem: str, command: str = _COMMAND) -> SetupError:
@@ -331,15 +274,6 @@ def _unusable(place: str, problem: str, command: str = _COMMAND) -> SetupError:
         f"LAKEHOUSE_EXECUTOR_ARCHIVE is {place}, which {problem}.",
         next_step=f"Create it with `{command}`.",
     )
-
-
-def _manifest_at(settings: Settings, place: str) -> ArchiveManifest | None:
-    if is_in_bucket(place):
-        store, key = _bucket_of(settings, place)
-        with store.open(key) as content:
-            return read_manifest(content)
-    with Path(place).open("rb") as file:
-        return read_manifest(file)
 
 
 def _bucket_of(settings: Settings, place: str) -> "tuple[S3ObjectStore, str]":
@@ -355,10 +289,6 @@ def _add_file(archive: tarfile.TarFile, name: str, content: bytes, mode: int = 0
     entry = tarfile.TarInfo(name)
     entry.size, entry.mode = len(content), mode
     archive.addfile(entry, io.BytesIO(content))
-
-
-def _versions(packages: Mapping[str, Distribution]) -> dict[str, str]:
-    return {name: package.version for name, package in packages.items()}
 
 
 def python_here() -> str:

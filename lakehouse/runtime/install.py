@@ -1,9 +1,6 @@
-"""What `lakehouse setup` does once the Python packages are there: it sees to a JVM, Spark's
-jars and a quick start.
-"""
+"""`lakehouse setup`: a JVM, Spark's jars and the class archive."""
 
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 from lakehouse.runtime import jars, jvm
 from lakehouse.runtime.jar_download import fetch
@@ -12,28 +9,14 @@ from lakehouse.settings import Settings
 
 
 def set_up(settings: Settings, console: Console, *, archive: bool = True) -> None:
-    """Choose the JVM and fetch the jars that are missing or damaged, with a bar of the bytes on
-    disk.
-
-    It may be run at any time; where all is there, it says so and uses no network.
-
-    :param archive: whether Java's classes are archived as well.
-    :raises SetupError: when there is no JVM, or when a jar could not be fetched.
-    """
+    """Choose the JVM, fetch missing or damaged jars, and archive classes; raises SetupError."""
     chosen = jvm.find(settings)
-    total_bytes = sum(jar.size_bytes for jar in jars.pinned(settings))
-    if not console.is_terminal and any(
-        jars.size_problem(jar, jars.path(settings, jar)) for jar in jars.pinned(settings)
-    ):
-        console.print(f"Fetching Spark's jars, {total_bytes / 1e6:.0f} MB …", highlight=False)
-    columns = (TextColumn("Spark's jars"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as bar:
-        task = bar.add_task("", total=total_bytes)
+    with console.status("Spark's jars"):
         fetch(
             settings,
-            lambda done_bytes: bar.update(task, completed=min(done_bytes, total_bytes)),
+            lambda number: console.print(
+                f"Fetching {number} of Spark's jars, of up to 130 MB …", highlight=False
+            ),
         )
     with_archive = not settings.spark_remote and jars.reads_catalog_file(settings.iceberg)
     if archive and with_archive and archive_problem(settings, chosen):

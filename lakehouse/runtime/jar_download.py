@@ -5,7 +5,6 @@ A jar appears in the cache only after it is verified. Concurrent setups take tur
 
 import re
 import subprocess
-import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from shutil import rmtree
@@ -17,7 +16,6 @@ from lakehouse.runtime.jars import Jar
 from lakehouse.settings import Settings
 from lakehouse.storage.file_lock import file_lock
 
-_POLL_SECONDS = 0.2
 IN_SPARK_OR_ICEBERG = (
     "com.amazonaws:aws-java-sdk-bundle",
     "com.fasterxml.jackson.core:*",
@@ -52,21 +50,18 @@ IN_SPARK_OR_ICEBERG = (
     "software.amazon.awssdk:utils",
     "software.amazon.s3.analyticsaccelerator:*",
 )
-"""Dependencies of the S3 jars: hundreds of megabytes that are unused, or included in Spark and in
-Iceberg's AWS bundle.
-"""
+"""Dependencies of the S3 jars that are unused, or included in Spark or Iceberg's AWS bundle."""
 _PREFIX = ".fetching-"
 _LOCK_SECONDS = 3600.0
 
 
 def fetch(
-    settings: Settings, progress: Callable[[int], None], required: tuple[Jar, ...] | None = None
+    settings: Settings, starts: Callable[[int], None], required: tuple[Jar, ...] | None = None
 ) -> list[Path]:
-    """Download missing or damaged jars; `progress` receives the available bytes of all jars.
+    """Download missing or damaged jars, and return the paths of all; raises SetupError.
 
+    :param starts: called with the number of jars before a download.
     :param required: all pinned jars by default.
-    :raises SetupError: if the resolver fails, with its message, or a jar differs from the pinned
-        one.
     """
     required = jars.pinned(settings) if required is None else required
     busy = SetupError(
@@ -77,36 +72,24 @@ def fetch(
     with file_lock(settings.cache_dir / "jars.lock", _LOCK_SECONDS, busy):
         _clear_leftovers(settings.cache_dir)
         missing = [jar for jar in required if jars.problem(jar, jars.path(settings, jar))]
-        present_bytes = sum(jar.size_bytes for jar in required if jar not in missing)
-        progress(present_bytes)
         if missing:
+            starts(len(missing))
             with TemporaryDirectory(dir=settings.cache_dir, prefix=_PREFIX) as folder:
-                _resolve(
-                    settings,
-                    missing,
-                    Path(folder),
-                    lambda fetched: progress(present_bytes + fetched),
-                )
+                _resolve(settings, missing, Path(folder))
                 _move(settings, missing, Path(folder) / "jars")
     return [jars.path(settings, jar) for jar in required]
 
 
-def _resolve(
-    settings: Settings, required: Iterable[Jar], folder: Path, progress: Callable[[int], None]
-) -> None:
-    command = _command(settings, required, folder)
-    log = folder / "log"
+def _resolve(settings: Settings, required: Iterable[Jar], folder: Path) -> None:
+    command, log = _command(settings, required, folder), folder / "log"
     with log.open("wb") as output:
-        process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
+        subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            check=False,
         )
-        try:
-            while process.poll() is None:
-                progress(_fetched_bytes(folder / "cache"))
-                time.sleep(_POLL_SECONDS)
-        finally:
-            process.kill()
-            process.wait()
     missing = [
         jar.coordinate for jar in required if not (folder / "jars" / jar.file_name).is_file()
     ]
@@ -123,9 +106,7 @@ def _resolve(
 
 
 def _reasons(log: str) -> str:
-    """Return the reasons in the resolver's log, without those of a repository that never has these
-    jars.
-    """
+    """Return the reasons in the resolver's log, without a repository that never has these jars."""
     pattern = r"Host \S+ not found|Server access error at url \S+ \(.+\)$|Caused by: .+"
     reasons: list[str] = []
     for line in re.findall(pattern, log, re.MULTILINE):
@@ -154,18 +135,6 @@ def _command(settings: Settings, required: Iterable[Jar], folder: Path) -> list[
         ",".join(IN_SPARK_OR_ICEBERG),
         str(program),
     ]
-
-
-def _fetched_bytes(cache: Path) -> int:
-    """Return the downloaded bytes; the resolver renames complete files."""
-    total = 0
-    for file in cache.rglob("*.jar*"):
-        try:
-            total += file.stat().st_size
-        except FileNotFoundError:
-            # It was renamed meanwhile, and is counted the next time.
-            continue
-    return total
 
 
 def _move(settings: Settings, required: Iterable[Jar], folder: Path) -> None:

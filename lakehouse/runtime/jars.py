@@ -1,9 +1,4 @@
-"""The jars that Spark is given: pinned, fetched once by Spark's own resolver, and never
-resolved at a session's start.
-
-They are shared by all clones of a user. A size is compared at each session's start, where it
-costs nothing; the hash at set-up and by `doctor`.
-"""
+"""The pinned jars; setup and `doctor` check their hashes."""
 
 from dataclasses import dataclass
 from hashlib import file_digest
@@ -23,7 +18,6 @@ class Jar:
     coordinate: str
     """As Maven writes it: `group:artifact:version`."""
     sha256: str
-    size_bytes: int
 
     @property
     def file_name(self) -> str:
@@ -34,36 +28,30 @@ class Jar:
 
 _SQLITE = Jar(
     "org.xerial:sqlite-jdbc:3.54.1.0",
-    sha256="f8dce420a6016278497f4f0560f65602b9db858de141b541cf91a4644ebe4639",
-    size_bytes=12_132_578,
+    "f8dce420a6016278497f4f0560f65602b9db858de141b541cf91a4644ebe4639",
 )
 _AWS = {
     "1.12.0": Jar(
         "org.apache.iceberg:iceberg-aws-bundle:1.12.0",
-        sha256="dd7e49ffa4ac9b215bed846581991259e3aec9bb2fa08d6cec029c46cd66d957",
-        size_bytes=69_034_612,
+        "dd7e49ffa4ac9b215bed846581991259e3aec9bb2fa08d6cec029c46cd66d957",
     ),
     "1.7.1": Jar(
         "org.apache.iceberg:iceberg-aws-bundle:1.7.1",
-        sha256="5d7c0baf877ee4296c4f98425165484404af4227fb487f1847a3cb1a577dfc3b",
-        size_bytes=49_573_793,
+        "5d7c0baf877ee4296c4f98425165484404af4227fb487f1847a3cb1a577dfc3b",
     ),
 }
 _RUNTIMES = {
     ("4.1", "1.12.0"): Jar(
         "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
-        sha256="3123c3798af642dd537230923548e013ef41cc28b6626e5225808cf5670a0f82",
-        size_bytes=48_309_426,
+        "3123c3798af642dd537230923548e013ef41cc28b6626e5225808cf5670a0f82",
     ),
     ("3.5", "1.12.0"): Jar(
         "org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.12.0",
-        sha256="8dd8c90e54ed1a20f2461309d047a255ee56382eb7c0a46162b27a4936fd86dc",
-        size_bytes=48_252_525,
+        "8dd8c90e54ed1a20f2461309d047a255ee56382eb7c0a46162b27a4936fd86dc",
     ),
     ("3.5", "1.7.1"): Jar(
         "org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.7.1",
-        sha256="cdf7357865d8d91764e0f147a2d76bc3e1e2b8792ddc0d3be329b3d34aaf218c",
-        size_bytes=42_797_968,
+        "cdf7357865d8d91764e0f147a2d76bc3e1e2b8792ddc0d3be329b3d34aaf218c",
     ),
 }
 """By the line of Spark and the version of Iceberg: 3.5 with 1.7.1 is what AWS Glue 5.0 runs."""
@@ -71,70 +59,54 @@ _S3A = {
     "4.1": (
         Jar(
             "org.apache.hadoop:hadoop-aws:3.4.2",
-            sha256="d2d24e6b715b5656b9d238bf13b6682a07e2004dd36aad74a73aeb854319f4d9",
-            size_bytes=936_997,
+            "d2d24e6b715b5656b9d238bf13b6682a07e2004dd36aad74a73aeb854319f4d9",
         ),
         Jar(
             "software.amazon.awssdk:s3-transfer-manager:2.54.17",
-            sha256="7bef0ea4efd5e0860bab63e08317040951edb51b72a5be734284c28b8324ab87",
-            size_bytes=282_942,
+            "7bef0ea4efd5e0860bab63e08317040951edb51b72a5be734284c28b8324ab87",
         ),
         Jar(
             "software.amazon.awssdk:apache-client:2.54.17",
-            sha256="0b00ae3d55c3d1213ca47b5651dc4c2a0080fc9b6192dde3d53c3da6c1811bcb",
-            size_bytes=77_826,
+            "0b00ae3d55c3d1213ca47b5651dc4c2a0080fc9b6192dde3d53c3da6c1811bcb",
         ),
     ),
     "3.5": (
         Jar(
             "org.apache.hadoop:hadoop-aws:3.3.4",
-            sha256="53f9ae03c681a30a50aa17524bd9790ab596b28481858e54efd989a826ed3a4a",
-            size_bytes=962_685,
+            "53f9ae03c681a30a50aa17524bd9790ab596b28481858e54efd989a826ed3a4a",
         ),
         Jar(
             "com.amazonaws:aws-java-sdk-core:1.12.262",
-            sha256="06fed99f929c389e168278c1b111aaf1afb270d07202fbbce92e73d1e4279678",
-            size_bytes=1_045_128,
+            "06fed99f929c389e168278c1b111aaf1afb270d07202fbbce92e73d1e4279678",
         ),
         Jar(
             "com.amazonaws:aws-java-sdk-s3:1.12.262",
-            sha256="a0cb7580178bc0d4d3558295a5bb890008478da8a6b3241989c71238b0ed3be5",
-            size_bytes=1_256_738,
+            "a0cb7580178bc0d4d3558295a5bb890008478da8a6b3241989c71238b0ed3be5",
         ),
         Jar(
             "com.amazonaws:aws-java-sdk-kms:1.12.262",
-            sha256="c00f5ae7b334255f661d85512e7203af9523a04fb65d0c431c2eea2003ed8ae2",
-            size_bytes=656_123,
+            "c00f5ae7b334255f661d85512e7203af9523a04fb65d0c431c2eea2003ed8ae2",
         ),
         Jar(
             "com.amazonaws:aws-java-sdk-sts:1.12.262",
-            sha256="659f48d8ebc02025c5042cc4b925f62610e81f334498f1b9e7a271ce20ecbcae",
-            size_bytes=150_756,
+            "659f48d8ebc02025c5042cc4b925f62610e81f334498f1b9e7a271ce20ecbcae",
         ),
         Jar(
             "com.amazonaws:aws-java-sdk-dynamodb:1.12.262",
-            sha256="7af4ba06d0d9b3c2ab435089caecd0567810d203aa285f7aa72861f1964d442e",
-            size_bytes=1_997_350,
+            "7af4ba06d0d9b3c2ab435089caecd0567810d203aa285f7aa72861f1964d442e",
         ),
         Jar(
             "com.amazonaws:jmespath-java:1.12.262",
-            sha256="9001ea993a45d82a2d3086edcbda8a40b4e012d049a70fbf071fd329c0fbd777",
-            size_bytes=27_590,
+            "9001ea993a45d82a2d3086edcbda8a40b4e012d049a70fbf071fd329c0fbd777",
         ),
     ),
 }
-"""By the line of Spark: the file system of S3 for the Hadoop that is in it, and what that needs of
-the AWS SDK beside the bundle of Iceberg. Hadoop 3.3 is on the first SDK, of which the bundle has
-nothing.
-"""
+"""S3 file systems by Spark version, with what the AWS bundle of Iceberg does not contain."""
 _BLIND_TO_THE_CATALOG_FILE = ("1.7.1",)
 
 
 def pinned(settings: Settings) -> tuple[Jar, ...]:
-    """Return the jars for the Spark that is installed and the Iceberg of the settings.
-
-    :raises SetupError: when they do not go together.
-    """
+    """Return the jars for the installed Spark and the configured Iceberg; raises SetupError."""
     line, iceberg = spark_line(), settings.iceberg
     runtime = _RUNTIMES.get((line, iceberg))
     if runtime is None:
@@ -175,36 +147,22 @@ def path(settings: Settings, jar: Jar) -> Path:
 
 
 def require(settings: Settings, jars: tuple[Jar, ...] | None = None) -> None:
-    """Compare the jars' sizes, as far as a session's start can afford to look.
-
-    :param jars: all that are pinned unless others are given.
-    :raises SetupError: when one is missing or damaged.
-    """
+    """Raise SetupError for a missing jar."""
     for jar in pinned(settings) if jars is None else jars:
-        if damage := size_problem(jar, path(settings, jar)):
-            raise SetupError(damage, next_step=NEXT_STEP)
-
-
-def size_problem(jar: Jar, file: Path) -> str:
-    """Say what is wrong with a jar as far as its size tells; nothing where it is right."""
-    if not file.is_file():
-        return f"The jar {file} is missing."
-    size_bytes = file.stat().st_size
-    return (
-        ""
-        if size_bytes == jar.size_bytes
-        else f"The jar {file} has {size_bytes} bytes; expected {jar.size_bytes}."
-    )
+        if not path(settings, jar).is_file():
+            raise SetupError(_missing(path(settings, jar)), next_step=NEXT_STEP)
 
 
 def problem(jar: Jar, file: Path) -> str:
-    """Say what is wrong with a jar, reading all of it; nothing where it is right."""
-    if wrong_size := size_problem(jar, file):
-        return wrong_size
+    """Return what is wrong with a jar; reads all of it."""
+    if not file.is_file():
+        return _missing(file)
     with file.open("rb") as content:
         digest = file_digest(content, "sha256").hexdigest()
-    return (
-        ""
-        if digest == jar.sha256
-        else f"The jar {file} has SHA-256 {digest}; expected {jar.sha256}."
-    )
+    if digest == jar.sha256:
+        return ""
+    return f"The jar {file} has SHA-256 {digest}; expected {jar.sha256}."
+
+
+def _missing(file: Path) -> str:
+    return f"The jar {file} is missing."

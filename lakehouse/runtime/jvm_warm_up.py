@@ -1,6 +1,4 @@
-"""What a Spark that `lakehouse dev` keeps is to have done before somebody waits for it: small
-tables written in each of the ways in which tables are, twice, so that they have rows by then.
-"""
+"""Small tables that warm up the Spark of `lakehouse dev`, written twice in each way."""
 
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
@@ -117,9 +115,7 @@ def write_warm_up_tables(settings: Settings) -> None:
 
 
 def write_each_way(engine: Engine) -> None:
-    """Write tables by append, merge, and partitions, and change them; those by a key first, of
-    which most projects have some.
-    """
+    """Write tables by append, merge and partitions, and change them."""
     days = Partitions((_FIRST.isoformat(),), ((_FIRST, _NEXT),))
     of_days = Run(partitions=days, full_recompute=False)
     by_day: list[tuple[IcebergTable, Compute, Run]] = [

@@ -11,10 +11,7 @@ if TYPE_CHECKING:
 
 
 def to_spark(spark: "SparkSession", frame: "pd.DataFrame") -> "DataFrame":
-    """Return a pandas frame as one of Spark, without its index.
-
-    Arrow knows the types of empty columns and of NULLs, which Spark would guess from the rows.
-    """
+    """Return a pandas DataFrame as a Spark one, with types by Arrow instead of guesses."""
     import pyarrow as pa
 
     return arrow_to_spark(spark, pa.Table.from_pandas(frame, preserve_index=False))

@@ -17,9 +17,7 @@ _SAME_START_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class Process:
-    """A process of a host; `started_at` (seconds since 1970) distinguishes it from a later one with
-    the same id.
-    """
+    """A process of a host; `started_at` distinguishes it from a later one with the same id."""
 
     host: str
     pid: int
@@ -32,9 +30,7 @@ class Process:
 
     @classmethod
     def at_time(cls, pid: int, at: float) -> "Process":
-        """Return a process of this host that had this number at a moment; one that started
-        later is another.
-        """
+        """Return the process of this host that had an id at a timestamp."""
         actual = started_at(pid)
         is_same = actual is not None and actual <= at + _SAME_START_SECONDS
         return cls(socket.gethostname(), pid, actual if actual and is_same else at)
@@ -84,9 +80,7 @@ def user_name() -> str | None:
 
 
 def started_at(pid: int) -> float | None:
-    """Return the start time of a process of this host, in seconds since 1970; None if it does not
-    run.
-    """
+    """Return the start time of a process, in seconds since 1970; None if it does not run."""
     try:
         process = psutil.Process(pid)
         is_zombie = process.status() == psutil.STATUS_ZOMBIE

@@ -1,7 +1,6 @@
 """The files of a project's code, for jobs and executors.
 
-They are read when a process starts its first run, and not again: a file that is edited later would
-otherwise be computed under the code version of this process, which has loaded the older one.
+They are read once, at the first run of a process, like the code that it has imported.
 """
 
 import sys
@@ -31,10 +30,7 @@ def process_code(settings: Settings) -> Mapping[str, bytes]:
 
 
 def code_files(packages: Iterable[Path], root: Path | None) -> Iterator[tuple[str, bytes]]:
-    """Yield the names and contents of code files, and of the data files that a project declares.
-
-    :param root: the folder of the project's `pyproject.toml`.
-    """
+    """Yield code files, and the data files that the project at `root` declares."""
     patterns = _declared_data(root)
     for package in packages:
         paths = sorted(package.rglob("*")) if package.is_dir() else [package]
@@ -48,9 +44,7 @@ def code_files(packages: Iterable[Path], root: Path | None) -> Iterator[tuple[st
 
 
 def imported_packages(settings: Settings, *further: str) -> list[Path]:
-    """Return the package of the definitions, `further` packages, and the imported packages and
-    modules of the project's folders.
-    """
+    """Return the packages and modules of the project that this process imported."""
     definitions = settings.definitions.partition(".")[0]
     needed, folders = {definitions, *further}, _project_folders(settings, definitions)
     paths: dict[Path, None] = {}
@@ -126,9 +120,7 @@ def _declared_data(root: Path | None) -> dict[str, list[str]]:
 def _data_files(
     package: Path, paths: Sequence[Path], patterns_of: Mapping[str, Sequence[str]]
 ) -> Iterator[Path]:
-    """Yield the data files of a package: only declared ones, so that a home, a key or delivered
-    files in the project's folder are not among them.
-    """
+    """Yield the declared data files of a package; never a home, a key or delivered files."""
     if not package.is_dir():
         return
     if package == _OWN_FOLDER:

@@ -31,10 +31,7 @@ def python_of_executors(settings: Settings) -> str:
 
 
 def python_configuration(settings: Settings) -> dict[str, str]:
-    """Return how a session is told which Python executors have, where somebody said so.
-
-    A client of Spark Connect is told of an archive when it was sent, see `send_archive`.
-    """
+    """Return the session configuration of the executors' Python, if it is set."""
     if settings.cluster.executor_python:
         return {_PYTHON: settings.cluster.executor_python}
     if settings.cluster.executor_archive and settings.is_on_cluster:
@@ -43,28 +40,20 @@ def python_configuration(settings: Settings) -> dict[str, str]:
 
 
 def archive_configuration(settings: Settings) -> dict[str, str]:
-    """Return what a Spark of this process is started with so that executors have the archive of the
-    settings; clients of a server send it.
-
-    One of a bucket is fetched.
-
-    :raises SetupError: when it is not there or cannot be read.
-    """
-    if settings.cluster.executor_archive is None or not settings.is_on_cluster:
+    """Return the start configuration with the archive for executors; raises SetupError."""
+    place = settings.cluster.executor_archive
+    if place is None or not settings.is_on_cluster:
         return {}
     # Most processes need no archive, nor what reads one.
     from lakehouse.runtime.executor_archive import archive_file
 
     # Served by the driver also where it is in a bucket: executors fetch it before they have the
     # jars by which they read one.
-    return {ARCHIVES: f"{archive_file(settings).as_uri()}#{_FOLDER}"}
+    return {ARCHIVES: f"{archive_file(settings, place).as_uri()}#{_FOLDER}"}
 
 
 def require_python(settings: Settings) -> None:
-    """Make sure of the archive of the settings before a Spark is started on a cluster.
-
-    :raises SetupError: says what makes one where it is missing or old.
-    """
+    """Check the archive before Spark starts on a cluster; raises SetupError."""
     if settings.cluster.executor_archive and settings.is_on_cluster:
         from lakehouse.runtime.executor_archive import require_archive
 
@@ -72,13 +61,9 @@ def require_python(settings: Settings) -> None:
 
 
 def send_archive(session: "SparkSession", settings: Settings) -> None:
-    """Let the executors of a client of Spark Connect have the archive of the settings; a session is
-    sent it once.
+    """Send the archive once to the executors of a Spark Connect session; raises SetupError.
 
-    What a server was started with its sessions do not see: each has a folder of its own, in which
-    Python runs there.
-
-    :raises SetupError: when the archive is missing or old.
+    Each session has its own folder, and does not see what its server was started with.
     """
     from pyspark.sql.utils import is_remote
 
@@ -93,6 +78,6 @@ def send_archive(session: "SparkSession", settings: Settings) -> None:
         if session in _have_archive:
             return
         require_archive(settings, place)
-        session.addArtifacts(f"{archive_file(settings)}#{_FOLDER}", archive=True)
+        session.addArtifacts(f"{archive_file(settings, place)}#{_FOLDER}", archive=True)
         session.conf.set(_PYTHON, _UNPACKED)
         _have_archive.add(session)

@@ -1,6 +1,4 @@
-"""How Spark reads files of the bucket that are no table's: by Hadoop's S3A, which is told what
-Iceberg's own client is told.
-"""
+"""Hadoop's S3A, by which Spark reads files of the bucket that belong to no table."""
 
 from lakehouse.iceberg.metadata.spark_line import is_spark_3
 from lakehouse.settings import Settings
@@ -15,11 +13,7 @@ _CREDENTIALS = {
 
 
 def s3a_session_configuration(settings: Settings) -> dict[str, str]:
-    """Return what a Spark with our jars is started with, so that it reads `s3://`; nothing
-    where no bucket is used.
-
-    On EMR and Glue the platform's own file system serves these addresses.
-    """
+    """Return the start configuration for `s3://`; EMR and Glue have their own file system."""
     if settings.deployment != "aws":
         return {}
     options = s3a_options(settings) | {
@@ -34,9 +28,7 @@ def s3a_session_configuration(settings: Settings) -> dict[str, str]:
 
 
 def s3a_options(settings: Settings) -> dict[str, str]:
-    """Return the options of a reader of Spark: where the bucket answers; none where no bucket is
-    used.
-    """
+    """Return the options of Spark readers for the endpoint; empty without a bucket."""
     if settings.deployment != "aws":
         return {}
     options = {}

@@ -1,24 +1,17 @@
-"""The configuration of a Spark session on one machine, on a cluster, and of a client of Spark
-Connect.
+"""The configuration of Spark sessions: local, on a cluster, and of Spark Connect clients.
 
-Precedence: LAKEHOUSE_SPARK_CONF, then the settings of the lakehouse and what its tables require,
-then Spark's own sources (PYSPARK_SUBMIT_ARGS, `spark-defaults.conf`), then the lakehouse's
-defaults.
+It overrides PYSPARK_SUBMIT_ARGS and `spark-defaults.conf`; LAKEHOUSE_SPARK_CONF overrides it.
 """
 
 import re
-import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from lakehouse.cluster_settings import DRIVERS, ClusterSettings
-from lakehouse.errors import SettingsError
 from lakehouse.iceberg.metadata.spark_line import is_spark_3
 from lakehouse.runtime import jars
 from lakehouse.runtime.connect_server import EXTENSIONS, EXTENSIONS_KEY
-from lakehouse.runtime.executor_configuration import DEFAULTS as EXECUTOR_DEFAULTS
-from lakehouse.runtime.executor_configuration import executor_configuration, set_by_settings
-from lakehouse.runtime.jvm_memory import KEEPS_LITTLE
+from lakehouse.runtime.executor_configuration import executor_configuration
 from lakehouse.runtime.python_of_executors import ARCHIVES, python_configuration
 from lakehouse.runtime.s3a import s3a_session_configuration
 from lakehouse.runtime.spark_master import MasterState
@@ -34,33 +27,9 @@ _LISTS = {
     "spark.executorEnv.PYTHONPATH": ":",
 }
 """Lists, with their separators: values of LAKEHOUSE_SPARK_CONF are appended."""
-_MEMORY = "spark.driver.memory"
-_DEFAULTS = {
-    "spark.app.name",
-    "spark.hadoop.fs.s3a.aws.credentials.provider",
-    "spark.hadoop.fs.s3a.directory.marker.retention",
-    "spark.sql.adaptive.coalescePartitions.minPartitionNum",
-    "spark.sql.codegen.cache.maxEntries",
-    "spark.sql.shuffle.partitions",
-    "spark.ui.showConsoleProgress",
-    *KEEPS_LITTLE,
-}
-"""Configuration that `spark-defaults.conf` and PYSPARK_SUBMIT_ARGS can override. Tables require
-the rest.
-"""
-_SHELL = "pyspark-shell"
-_REJECTED_ARGUMENTS = (
-    "--properties-file",
-    "--driver-java-options",
-    "--driver-class-path",
-    JAVA_OPTIONS,
-    _CLASS_PATH,
-)
 _LOG4J = Path(__file__).with_name("log4j2.properties")
 _CODE_CACHE = "-XX:ReservedCodeCacheSize=512m"
-"""Maximum size of compiled code, allocated as needed. The default is 240 MB, and 48 MB with only
-the first compiler, which a long-running Spark fills in minutes; then it exits.
-"""
+"""Maximum size of compiled code; with the default, a long-running Spark fills it and exits."""
 _SHUFFLE_PARTITIONS = "8"
 _LOCAL = re.compile(r"local(\[.*\])?")
 _CLOSED = {
@@ -77,13 +46,11 @@ def session_configuration(
     state: MasterState | None = None,
     archive: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
-    """Return the configuration of a session, without its catalog; for Spark Connect, only what a
-    client can set.
+    """Return the configuration of a session, without its catalog.
 
     :param is_server: whether it is for a server that this process starts.
     :param state: the workers and applications of a standalone master.
-    :param archive: see `archive_configuration`; only for a start of Spark, since it can download
-        the archive.
+    :param archive: see `archive_configuration`; only for a start of Spark.
     """
     shared = shared_configuration() | python_configuration(settings)
     if settings.spark_remote:
@@ -106,53 +73,9 @@ def session_configuration(
     return _with_given(ours, dict(settings.cluster.configuration))
 
 
-def is_default(settings: Settings, name: str) -> bool:
-    """Return whether Spark's own sources override a value of the lakehouse."""
-    if name in dict(settings.cluster.configuration):
-        return False
-    if name == _MEMORY:
-        return settings.spark_memory is None
-    if settings.is_on_cluster:
-        is_default_there = name == "spark.ui.enabled" or name in EXECUTOR_DEFAULTS
-        if is_default_there and name not in set_by_settings(settings.cluster):
-            return True
-    return name in _DEFAULTS
-
-
 def driver_memory(settings: Settings) -> str:
-    """Return the memory of a driver on this machine, unless Spark's own sources set it."""
+    """Return the memory of a driver on this machine."""
     return settings.spark_memory or settings.default_spark_memory
-
-
-def submit_arguments(settings: Settings) -> list[str]:
-    """Return the arguments of PYSPARK_SUBMIT_ARGS, without its final `pyspark-shell`.
-
-    Spark gives them precedence over its properties file.
-
-    :raises SettingsError: for an open quote, and for an argument that would replace a value that
-        the lakehouse cannot start without.
-    """
-    try:
-        words = shlex.split(settings.cluster.pyspark_arguments or "")
-    except ValueError as error:
-        # The arguments can contain secrets, so the message does not quote them.
-        raise SettingsError(
-            f"PYSPARK_SUBMIT_ARGS cannot be read: {error}; expected shell words with closed"
-            " quotes.",
-            next_step="Correct it, or unset it.",
-        ) from error
-    rejected = [name for name in _REJECTED_ARGUMENTS if any(name in word for word in words)]
-    if rejected:
-        raise SettingsError(
-            f"PYSPARK_SUBMIT_ARGS contains {', '.join(rejected)}, which would replace values that"
-            " the lakehouse requires.",
-            next_step=(
-                "Set spark.driver.extraJavaOptions and spark.driver.extraClassPath in"
-                " LAKEHOUSE_SPARK_CONF, and other configuration there or in the"
-                " spark-defaults.conf of SPARK_CONF_DIR."
-            ),
-        )
-    return [word for word in words if word != _SHELL]
 
 
 def _with_given(ours: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
@@ -244,9 +167,7 @@ def _class_path(settings: Settings) -> str:
 
 
 def _where_functions_are(settings: Settings) -> dict[str, str]:
-    """Return the path on which Python workers find the project's modules; by default it is only the
-    working directory.
-    """
+    """Return the path on which Python workers find the project's modules."""
     root = settings.project_root
     return {"spark.executorEnv.PYTHONPATH": str(root)} if root else {}
 
@@ -261,7 +182,7 @@ def _on_a_cluster(settings: Settings, state: MasterState | None) -> dict[str, st
         "spark.app.name": f"lakehouse {settings.title}",
         "spark.ui.enabled": "true",
         **_driver_network(settings.cluster),
-        **executor_configuration(settings, state, dict(settings.cluster.configuration)),
+        **executor_configuration(settings, state),
     }
 
 

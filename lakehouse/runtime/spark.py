@@ -8,12 +8,12 @@ import logging
 import re
 import signal
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
 from threading import RLock, current_thread, main_thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lakehouse.cluster_settings import ClusterSettings
 from lakehouse.errors import SettingsError, SetupError
@@ -51,17 +51,14 @@ from lakehouse.runtime.jvm_class_archive import archive_options
 from lakehouse.runtime.jvm_compilers import compiler_options
 from lakehouse.runtime.python_of_executors import archive_configuration, require_python
 from lakehouse.runtime.session_configuration import (
-    is_default,
     session_configuration,
     shared_configuration,
-    submit_arguments,
     with_java_options,
 )
 from lakehouse.runtime.spark_address import require_connect, require_master
 from lakehouse.runtime.spark_log import last_words, log_file, log_size, open_log
 from lakehouse.runtime.spark_master import read_master
-from lakehouse.runtime.spark_properties import remove_properties, write_properties
-from lakehouse.runtime.temporary_folders import prepare_temporary_folder, temporary_folder
+from lakehouse.runtime.temporary_folders import prepare_temporary_folder
 from lakehouse.settings import Settings
 
 if TYPE_CHECKING:
@@ -71,6 +68,14 @@ _CONNECT_RETRIES = 5
 """After pauses of 0.05, 0.2, 0.8, 3.2 and 12.8 seconds."""
 _IDLE_SECONDS = 30.0
 """After this time, the session is checked on the server, which takes milliseconds."""
+_JARS = "spark.jars"
+_AT_START = (
+    _JARS,
+    "spark.driver.memory",
+    "spark.driver.extra",
+    "spark.driver.defaultJavaOptions",
+)
+"""Prefixes of the configuration that Spark needs before its JVM starts."""
 _MARK = "spark.lakehouse.session"
 """Configuration that marks a session as configured here."""
 _CANNOT_LISTEN = re.compile(r"Service '\w+' failed after \d+ retries|Unresolved address")
@@ -87,11 +92,7 @@ def open_session(
     java_options: Sequence[str] | None = None,
     is_own_server: bool = False,
 ) -> "SparkSession":
-    """Return this process's session for a catalog.
-
-    The first call starts the JVM, or connects; later calls only check that a server still has a
-    session that was idle. Spark opens a catalog once per session and name, so another catalog
-    (tests use two of one name) gets another session on the same JVM.
+    """Return this process's session for a catalog; the first call starts the JVM, or connects.
 
     :param java_options: JVM options that replace the class archive and the choice of compilers.
     :param is_own_server: the lakehouse started the Spark Connect server, so that it need not be
@@ -129,9 +130,7 @@ def _key(settings: Settings, catalog: Catalog) -> tuple[str, str]:
 
 
 def _forget_ended(key: tuple[str, str]) -> None:
-    """Stop a session that its server has closed, so that PySpark does not return it again: after a
-    restart of the server, or by default after an idle hour, such as a wait for a job or a lock.
-    """
+    """Stop a session that its server closed, after a restart or an hour without use."""
     session = _sessions.get(key)
     if session is None:
         return
@@ -151,7 +150,9 @@ def _see_to_executors(
     if is_first:
         require_executor(session, settings)
         _pages[key] = spark_page(session, settings)
-    watch_executors(session, settings, master)
+    # A client cannot detect that the executors of its server have exited.
+    if not settings.spark_remote:
+        watch_executors(session.sparkContext, settings, master)
 
 
 def page_of_process() -> str:
@@ -160,10 +161,7 @@ def page_of_process() -> str:
 
 
 def open_platform_session(catalog: Catalog) -> "tuple[SparkSession, Catalog]":
-    """Return the session of a job on the platform's Spark, and the catalog with its Iceberg.
-
-    :raises SetupError: if that Spark has no Iceberg.
-    """
+    """Return the session of a job on the platform's Spark, and the catalog with its Iceberg."""
     from pyspark.sql import SparkSession
 
     _keep_values_out_of_logs()
@@ -195,9 +193,7 @@ def _no_iceberg(problem: str) -> SetupError:
 
 
 def _keep_values_out_of_logs() -> None:
-    """Disable PySpark's error loggers: they print values that could not be read. The caller gets
-    the error.
-    """
+    """Disable PySpark's error loggers, which print values that could not be read."""
     # Spark 3.5 has no such log.
     if find_spec("pyspark.logger") is None:
         return
@@ -216,11 +212,7 @@ def close_jvm() -> None:
 
 
 def collect_garbage(session: "SparkSession") -> None:
-    """Start a garbage collection in the JVM of a session, which removes the files of unused rows;
-    by default it does so after half an hour, or when its memory is full.
-
-    On a cluster, an executor collects, and not the driver.
-    """
+    """Collect garbage in the JVM of a session (or an executor), to remove unused files."""
     # References of Python keep objects of Java.
     gc.collect()
     session.sql("SELECT java_method('java.lang.System', 'gc')").collect()
@@ -232,10 +224,7 @@ def register(session: "SparkSession", catalog: Catalog) -> None:
 
 
 def _configure(session: "SparkSession", cluster: ClusterSettings) -> None:
-    """Set LAKEHOUSE_SPARK_CONF on a session of Spark Connect.
-
-    :raises SettingsError: if a value can only be set when the server starts.
-    """
+    """Set LAKEHOUSE_SPARK_CONF on a Spark Connect session; raises SettingsError."""
     for name, value in cluster.of_sessions.items():
         if session.conf.get(name, None) == value:
             continue
@@ -261,22 +250,12 @@ def _first(settings: Settings, java_options: Sequence[str] | None) -> "SparkSess
     archive = archive_configuration(settings)
     configuration = session_configuration(settings, state=state, archive=archive)
     _start_jvm(settings, configuration, java_options)
-    required = _required(settings, configuration)
-    session: SparkSession = LazyPySparkResource(spark_config=required).spark_session
+    session: SparkSession = LazyPySparkResource(spark_config=configuration).spark_session
     return session
 
 
-def _required(settings: Settings, configuration: Mapping[str, str]) -> dict[str, str]:
-    """Return the configuration that Spark's own sources do not override."""
-    return {
-        name: value for name, value in configuration.items() if not is_default(settings, name)
-    }
-
-
 def _connected(session: "SparkSession") -> "SparkSession":
-    """Let a client give up on a stopped server after 15 seconds instead of ten minutes, and release
-    its session at exit.
-    """
+    """Let a client give up on a stopped server after 15 seconds, and release it at exit."""
     set_connect_retries(session, _CONNECT_RETRIES)
     release_at_exit(session)
     return session
@@ -308,26 +287,28 @@ def _start_jvm(
     if java_options is None:
         java_options = [*archive_options(settings, chosen), *compiler_options(settings)]
     configuration = with_java_options(configuration, java_options)
-    folder, started_at = temporary_folder(settings), log_size(settings)
-    arguments = submit_arguments(settings)
+    started_at = log_size(settings)
+    # Arguments are visible to all users of the machine; the rest is sent to the JVM.
+    arguments = {
+        name: value for name, value in configuration.items() if name.startswith(_AT_START)
+    }
     try:
         with open_log(settings) as output:
-            file = write_properties(settings, folder, configuration)
-            gateway = launch_jvm(file, output, arguments, settings.cluster.pyspark_arguments)
+            gateway = launch_jvm(arguments, output)
     except PySparkRuntimeError as error:
         raise SetupError(
             f"The JVM of Spark did not start: {last_words(settings, started_at)}",
             next_step=(
-                "`lakehouse doctor` shows which Java is used; all of what it message is in"
+                "`lakehouse doctor` shows which Java is used; all that Spark logged is in"
                 f" {log_file(settings)}."
             ),
         ) from error
-    finally:
-        remove_properties(folder)
     try:
         with _own_interrupts():
-            required = _with_fetched_jars(_required(settings, configuration), gateway)
-            conf = SparkConf().setAll(list(required.items()))
+            # Spark added the jars of `--packages` to these.
+            rest = {**configuration}
+            rest.pop(_JARS, None)
+            conf = SparkConf().setAll(list(rest.items()))
             silence_accumulators(SparkContext(conf=conf, gateway=gateway))
     except (Py4JError, OSError) as error:
         message = one_line(error).rstrip(".")
@@ -336,7 +317,7 @@ def _start_jvm(
         raise SetupError(
             f"Spark did not start on LAKEHOUSE_SPARK_MASTER={settings.spark_master}: {message}.",
             next_step=(
-                f"{_what_to_correct(message)}; all that Spark message is in {log_file(settings)}."
+                f"{_what_to_correct(message)}; all that Spark logged is in {log_file(settings)}."
             ),
         ) from error
 
@@ -350,17 +331,6 @@ def _what_to_correct(message: str) -> str:
             " are taken choose another LAKEHOUSE_DRIVER_PORT"
         )
     return "Correct the setting, or unset it for local[*]"
-
-
-def _with_fetched_jars(configuration: dict[str, str], gateway: Any) -> dict[str, str]:
-    """Add the jars of PYSPARK_SUBMIT_ARGS, and those that Spark fetched for its `--packages`, to
-    the jars that a cluster's executors get.
-    """
-    jars_of_start = gateway.jvm.System.getProperty("spark.jars")
-    if not jars_of_start or "spark.jars" not in configuration:
-        return configuration
-    jar_list = [*configuration["spark.jars"].split(","), *jars_of_start.split(",")]
-    return {**configuration, "spark.jars": ",".join(dict.fromkeys(jar_list))}
 
 
 @contextmanager

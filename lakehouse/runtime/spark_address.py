@@ -1,6 +1,4 @@
-"""Whether something answers where the settings say that Spark is: asked before Spark's own
-clients, which wait long.
-"""
+"""Checks whether Spark answers at the configured address; Spark's clients wait for minutes."""
 
 import re
 import socket
@@ -27,10 +25,7 @@ def problem_of(remote: str) -> str:
 
 
 def require_connect(remote: str) -> None:
-    """Make sure that a Spark Connect server answers.
-
-    :raises SetupError: when nothing listens there, or what does is no such server.
-    """
+    """Raise SetupError if no Spark Connect server answers."""
     problem = problem_of(remote) or _handshake_problem(remote)
     if problem:
         raise SetupError(
@@ -43,11 +38,7 @@ def require_connect(remote: str) -> None:
 
 
 def require_master(master: str) -> None:
-    """Make sure that one of the hosts of a standalone or Kubernetes master answers; Spark
-    itself asks for minutes.
-
-    :raises SetupError: when none does.
-    """
+    """Raise SetupError if no host of a standalone or Kubernetes master answers."""
     problems = [_refusal(host, port) for host, port in _hosts(master)]
     if problems and all(problems):
         raise SetupError(
@@ -78,14 +69,6 @@ def _refusal(host: str, port: int) -> str:
         return error.strerror or str(error)
 
 
-def _is_asked_by_tls(remote: str) -> bool:
-    """Whether PySpark's client speaks TLS there: it sends no token in clear but to this machine."""
-    address = urlsplit(remote)
-    given = dict(one.partition("=")[::2] for one in address.path.strip("/;").split(";"))
-    uses_ssl = given.get("use_ssl", "").lower() == "true"
-    return uses_ssl or ("token" in given and address.hostname != "localhost")
-
-
 def _handshake_problem(remote: str) -> str:
     import grpc
 
@@ -93,12 +76,10 @@ def _handshake_problem(remote: str) -> str:
     try:
         grpc.channel_ready_future(channel).result(timeout=HANDSHAKE_SECONDS)
     except grpc.FutureTimeoutError:
-        if _is_asked_by_tls(remote):
-            return (
-                "it accepts connections, and nothing is heard of it by TLS, which a client with a"
-                " token or use_ssl speaks, but for a token to localhost"
-            )
-        return "it accepts connections, and says nothing that a client understands"
+        return (
+            "it accepts connections, but does not reply; with a token, clients require TLS, except"
+            " on localhost"
+        )
     finally:
         channel.close()
     return ""

@@ -91,9 +91,7 @@ def master_pages(cluster: ClusterSettings, master: str) -> tuple[str, ...]:
 
 
 def read_master(cluster: ClusterSettings, master: str) -> MasterState | None:
-    """Return the state of the leading standalone master; None if no page answers, or for other
-    masters.
-    """
+    """Return the state of the leading standalone master; None if unknown."""
     states = (_read(page) for page in master_pages(cluster, master))
     return next((state for state in states if state is not None), None)
 

@@ -1,8 +1,4 @@
-"""The warm Spark Connect server of this machine, shared by the UI's runs and commands.
-
-It listens on the loopback address and requires a token, which users with access to the home can
-read.
-"""
+"""The warm Spark Connect server of this machine, on the loopback address with a token."""
 
 import json
 import os
@@ -17,7 +13,7 @@ from pathlib import Path
 
 from lakehouse.errors import SetupError
 from lakehouse.runtime import jars, jvm
-from lakehouse.runtime.connect_server import SERVER_CLASS
+from lakehouse.runtime.connect_server import SERVER_CLASS, properties_text
 from lakehouse.runtime.jvm_class_archive import archive_options
 from lakehouse.runtime.jvm_compilers import LATER_SECOND_COMPILER
 from lakehouse.runtime.jvm_memory import GIVES_BACK, KEEPS_LITTLE
@@ -32,10 +28,9 @@ from lakehouse.runtime.spark_log import (
     open_log,
 )
 from lakehouse.runtime.spark_master import MasterState, read_master
-from lakehouse.runtime.spark_properties import remove_properties, write_properties
 from lakehouse.runtime.temporary_folders import prepare_temporary_folder, temporary_folder
 from lakehouse.settings import Settings
-from lakehouse.storage.atomic_files import replace_text
+from lakehouse.storage.atomic_files import replace_bytes, replace_text
 
 _PYTHON_PATH = "PYTHONPATH"
 _PAUSE_SECONDS = 0.2
@@ -57,15 +52,11 @@ class SparkServer:
 
     @property
     def remote(self) -> str:
-        """The address for sessions, by host name: clients send no token to an IP address without
-        TLS.
-        """
+        """The address by host name: clients send no token to an IP address without TLS."""
         return f"sc://localhost:{self.port}/;token={self.token}"
 
     def is_for(self, settings: Settings) -> bool:
-        """Return whether settings fit: it has the jars and credentials of one deployment, and uses
-        one master. The default master fits any.
-        """
+        """Return whether the server has the deployment and the master of settings."""
         if self.deployment not in ("", settings.deployment):
             return False
         asked, default = settings.spark_master, Settings.spark_master
@@ -81,46 +72,17 @@ class SparkServer:
 
 
 def with_server(settings: Settings) -> Settings:
-    """Return the settings with the warm server of this home as SPARK_REMOTE, if one runs and fits
-    them (`SparkServer.is_for`).
-
-    A process keeps its choice between its own Spark and the server; a restarted server can have
-    another port.
-    """
+    """Return settings with a fitting warm server as SPARK_REMOTE; a process keeps its choice."""
     if settings.spark_remote:
         return settings
-    chosen = _chosen.get(settings)
-    if chosen and (chosen.settings == settings or chosen.stamp == _stamp(settings)):
-        return chosen.settings
-    stamp, server = _stamp(settings), find(settings)
-    if server and not server.is_for(settings):
-        server = None
-    if chosen and server is None:
-        # A restarted server is not published yet.
-        return chosen.settings
-    found = replace(settings, spark_remote=server.remote) if server else settings
-    _chosen[settings] = _Chosen(found, stamp)
-    return found
+    if settings not in _chosen:
+        server = find(settings)
+        is_used = server is not None and server.is_for(settings)
+        _chosen[settings] = server.remote if server and is_used else None
+    return replace(settings, spark_remote=_chosen[settings])
 
 
-@dataclass(frozen=True)
-class _Chosen:
-    """The settings that a process uses, and the version of the server's note at that time."""
-
-    settings: Settings
-    stamp: tuple[int, ...]
-
-
-_chosen: dict[Settings, _Chosen] = {}
-
-
-def _stamp(settings: Settings) -> tuple[int, ...]:
-    """Return the version of the server's note."""
-    try:
-        found = _note(settings).stat()
-    except OSError:
-        return ()
-    return found.st_ino, found.st_mtime_ns
+_chosen: dict[Settings, str | None] = {}
 
 
 def find(settings: Settings) -> SparkServer | None:
@@ -143,11 +105,7 @@ def find(settings: Settings) -> SparkServer | None:
 def start(
     settings: Settings, like: SparkServer | None = None
 ) -> tuple["subprocess.Popen[bytes]", SparkServer]:
-    """Start a server in its own process group; it answers after some seconds, see `wait_for`.
-
-    :param like: the previous server, whose token and, if free, port it reuses.
-    :raises SetupError: if Java or a jar is missing or damaged, or the master does not answer.
-    """
+    """Start a server; `like` is the previous one, whose token and port it reuses."""
     import pyspark
 
     require_master(settings.spark_master)
@@ -157,7 +115,7 @@ def start(
     prepare_temporary_folder(settings, is_server=True)
     port = like.port if like and not like.answers else _free_port()
     token = like.token if like else secrets.token_urlsafe(24)
-    own = settings_of_server(settings)
+    own = replace(settings, spark_remote=None)
     configuration = local_configuration(own, port, read_master(own.cluster, own.spark_master))
     java_options = [
         *archive_options(settings, chosen),
@@ -165,11 +123,11 @@ def start(
         *GIVES_BACK,
     ]
     configuration = with_java_options(configuration, java_options)
-    folder = temporary_folder(settings, is_server=True)
-    properties = write_properties(own, folder, configuration)
+    # Arguments are visible to all users of the machine, and configuration can contain secrets.
+    properties = _properties_file(settings)
+    replace_bytes(properties, properties_text(configuration).encode(), mode=0o600)
     submit = Path(pyspark.__file__).parent / "bin" / "spark-submit"
     started_at = log_size(settings)
-    # Arguments are visible to all users of the machine.
     os.environ["SPARK_CONNECT_AUTHENTICATE_TOKEN"] = token
     with open_log(settings) as output, _finding_modules(settings):
         child = subprocess.Popen(
@@ -177,6 +135,7 @@ def start(
                 str(submit),
                 "--properties-file",
                 str(properties),
+                "--load-spark-defaults",
                 "--class",
                 SERVER_CLASS,
                 "spark-internal",
@@ -192,17 +151,9 @@ def start(
     )
 
 
-def settings_of_server(settings: Settings) -> Settings:
-    """Return the settings of a server, without arguments of PySpark, which does not start it."""
-    cluster = replace(settings.cluster, pyspark_arguments=None)
-    return replace(settings, spark_remote=None, cluster=cluster)
-
-
 @contextmanager
 def _finding_modules(settings: Settings) -> Iterator[None]:
-    """Let the server's Python workers find the project's modules; only the environment works, since
-    servers ignore `spark.executorEnv`.
-    """
+    """Set PYTHONPATH for the server's Python workers; servers ignore `spark.executorEnv`."""
     root, given = settings.project_root, settings.cluster.python_path
     if root is None:
         yield
@@ -219,10 +170,7 @@ def _finding_modules(settings: Settings) -> Iterator[None]:
 def local_configuration(
     settings: Settings, port: int, state: MasterState | None = None
 ) -> dict[str, str]:
-    """Return the configuration of a server on this machine.
-
-    :param state: the workers and applications of a standalone master.
-    """
+    """Return the configuration of a server on this machine."""
     # On a cluster it has a UI, which shows finished jobs.
     little = {} if settings.is_on_cluster else KEEPS_LITTLE
     return {
@@ -234,10 +182,7 @@ def local_configuration(
 
 
 def wait_for(settings: Settings, child: "subprocess.Popen[bytes]", server: SparkServer) -> None:
-    """Wait until a server answers, and publish it to the processes of this home.
-
-    :raises SetupError: if it exits, or does not answer in two minutes.
-    """
+    """Wait until a server answers, and publish it; raises SetupError."""
     until = time.monotonic() + START_SECONDS
     while not server.answers:
         if child.poll() is not None or time.monotonic() > until:
@@ -254,7 +199,7 @@ def wait_for(settings: Settings, child: "subprocess.Popen[bytes]", server: Spark
 
 def publish(settings: Settings, server: SparkServer) -> None:
     """Publish a server that answers to the processes of this home."""
-    remove_properties(temporary_folder(settings, is_server=True))
+    _properties_file(settings).unlink(missing_ok=True)
     note = {
         "port": server.port,
         "token": server.token,
@@ -268,10 +213,15 @@ def publish(settings: Settings, server: SparkServer) -> None:
 
 def forget(settings: Settings, server: SparkServer) -> None:
     """Remove the note and the configuration of a stopped server."""
-    remove_properties(temporary_folder(settings, is_server=True))
+    _properties_file(settings).unlink(missing_ok=True)
     published = find(settings)
     if published is None or published == server:
         _note(settings).unlink(missing_ok=True)
+
+
+def _properties_file(settings: Settings) -> Path:
+    """Return the file with the server's configuration, which is removed after the start."""
+    return temporary_folder(settings, is_server=True) / "spark.properties"
 
 
 def _note(settings: Settings) -> Path:

@@ -1,9 +1,4 @@
-"""Spark's temporary folders: in the home, where nobody else reads them, one for each process
-that has a Spark.
-
-What spills, what is broadcast and what clients send would lie open in the system's folder
-otherwise, and stay there when a Spark is killed.
-"""
+"""Spark's temporary folders: private, in the home, one for each process with a Spark."""
 
 import re
 import shutil
@@ -17,9 +12,7 @@ _NAME = re.compile(r"(?P<host>.+)-(?P<pid>\d+)-(?P<started>\d+)(-server)?")
 
 
 def temporary_folder(settings: Settings, *, is_server: bool = False) -> Path:
-    """Return the folder of the Spark in this process, or of the server that it starts; it need
-    not be there.
-    """
+    """Return the folder of this process's Spark, or of its server; it may not exist."""
     process = Process.current()
     name = f"{process.host}-{process.pid}-{round(process.started_at)}"
     return settings.home / "tmp" / (f"{name}-server" if is_server else name)

@@ -9,9 +9,7 @@ from pathlib import Path
 
 
 def system_certificates() -> list[bytes]:
-    """Return the distinct certificates that Python's TLS trusts, as DER; empty if they are not
-    in files.
-    """
+    """Return the distinct certificates that Python's TLS trusts, as DER; empty if unknown."""
     paths = ssl.get_default_verify_paths()
     if paths.cafile:
         files = [Path(paths.cafile)]

@@ -128,7 +128,9 @@ def _read_declared(
     if declared := source.declared.get(name):
         fields["contract"] = contract_text(declared, settings, source.feeds)
         if declared.quarantine:
-            fields["quarantined"] = _read_quarantine(catalog, declared, declared.quarantine.name)
+            fields["quarantined"] = _read_quarantine(
+                catalog, declared, declared.quarantine.name
+            )
     return fields
 
 

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 Kind = Literal["word", "quoted", "text", "mark"]
-UNCLEAR_COMMENT = "/*/*+"
-"""The token for a comment that contains the start of a hint: its end is ambiguous."""
 # A hint is not a comment: Spark reads its content. Characters that are neither ASCII nor part
 # of a word separate words.
 _TOKEN = re.compile(
@@ -64,8 +62,6 @@ def _tokens(text: str) -> Iterator[Token]:
         if match is None:
             raise AssertionError("unreachable: the last alternative takes any character")
         end = _comment_end(text, at) if match["comment"] else match.end()
-        if match["comment"] and "/*+" in text[at:end]:
-            yield Token("mark", UNCLEAR_COMMENT, at, end)
         if token := _token(match):
             yield Token(*token, at, end)
         at = end

@@ -75,21 +75,6 @@ def test_status_lists_what_is_in_the_databases_of_declared_tables(
 
 
 @pytest.mark.long
-def test_cost_counts_what_is_in_the_databases_of_declared_tables(
-    lakehouse: Lakehouse, account: Account
-) -> None:
-    assert {one["table"] for one in records(lakehouse("cost", "--format", "json"))} == OURS
-    assert not account.named_by_user & OURS
-
-
-@pytest.mark.usefixtures("account")
-def test_export_looks_for_undeclared_tables_in_the_databases_of_declared_ones(
-    lakehouse: Lakehouse,
-) -> None:
-    assert lakehouse("export", "customer_id=7").code == 0
-
-
-@pytest.mark.long
 @pytest.mark.usefixtures("account")
 def test_doctor_looks_into_the_databases_of_declared_tables(aws_settings: Settings) -> None:
     found = {one.name: one for one in findings(aws_settings)}
@@ -102,17 +87,3 @@ def test_a_near_name_is_looked_for_among_them(lakehouse: Lakehouse) -> None:
     ran = lakehouse("files", "silver.left_by_an_older_projekt")
     assert ran.code == 2
     assert "did you mean silver.left_by_an_older_project?" in ran.err[-1]
-
-
-@pytest.mark.long
-@pytest.mark.usefixtures("account")
-def test_a_table_of_others_is_known_as_one_where_it_is_named(
-    lakehouse: Lakehouse, aws_settings: Settings
-) -> None:
-    """What is no table may be a view, which Spark deletes through."""
-    client = Catalog.of(aws_settings).client
-    client.create_namespace("lab")
-    client.create_table("lab.table", Schema(NestedField(1, "id", LongType())))
-    ran = lakehouse("sql", "--write", "DELETE FROM lab.table; DELETE FROM lab.view")
-    assert ran.code == 2
-    assert "lab.view is not the full name of a table" in ran.err[0]

@@ -47,18 +47,3 @@ def test_a_check_that_fails_is_shown_and_named(lakehouse) -> None:
         "lakehouse: silver.fruits: check unique_fruit failed: fruit is unique: 1 of 158 rows"
         " break it." in ran.err
     )
-
-
-def test_a_table_that_is_not_there_is_named(lakehouse) -> None:
-    assert "No declared table is there yet" in lakehouse("check").out[0]
-    ran = lakehouse("check", "silver.fruits")
-    assert ran.code == 1
-    assert ran.err[0].startswith("lakehouse: silver.fruits is declared, and not there yet.")
-    assert lakehouse("check", "silver.nothing").code == 2
-
-
-@pytest.mark.long
-@pytest.mark.usefixtures("sample_fruits")
-def test_a_table_without_rules_is_checked_for_its_health(lakehouse) -> None:
-    ran = lakehouse("check", "bronze.raw_fruits")
-    assert (ran.code, ran.out) == (0, ["bronze.raw_fruits: 2 of 2 checks hold"])

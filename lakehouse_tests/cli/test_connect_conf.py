@@ -5,9 +5,11 @@ from dataclasses import replace
 import pytest
 
 from lakehouse.runtime import jars
-from lakehouse.runtime.connect_server import bounds_to_choose, server_configuration
-from lakehouse.runtime.spark_master import MasterState, Worker
-from lakehouse.runtime.spark_properties import properties_text
+from lakehouse.runtime.connect_server import (
+    bounds_to_choose,
+    properties_text,
+    server_configuration,
+)
 from lakehouse_tests.conftest import on_aws
 
 
@@ -49,22 +51,6 @@ def test_a_server_gives_executors_back_that_have_nothing_to_do(settings):
     assert given["spark.dynamicAllocation.enabled"] == "true"
     assert given["spark.dynamicAllocation.shuffleTracking.enabled"] == "true"
     assert given["spark.dynamicAllocation.shuffleTracking.timeout"]
-
-
-def test_a_server_leaves_a_part_of_the_cluster_that_is_named_to_others(settings):
-    on_cluster = replace(on_aws(settings), spark_master="spark://10.0.0.1:7077")
-    worker = Worker(cores=4, free_cores=4, memory_mb=8192, free_memory_mb=8192)
-    given = server_configuration(on_cluster, state=MasterState((worker, worker)))
-
-    assert (given["spark.cores.max"], given["spark.executor.cores"]) == ("6", "3")
-    assert bounds_to_choose(on_cluster, given) == ()
-
-
-def test_where_no_cluster_is_named_a_bound_is_proposed(lakehouse):
-    ran = lakehouse("connect-conf")
-
-    proposed = ["# spark.cores.max=2", "# spark.executor.cores=2"]
-    assert ran.out[-2:] == proposed
 
 
 @pytest.mark.parametrize("master", ["yarn", "k8s://https://10.0.0.1:6443"])

@@ -1,7 +1,6 @@
 """`lakehouse contract`: contracts of tables on standard output, or as files."""
 
 import pytest
-import yaml
 
 from lakehouse_tests.cli.conftest import Lakehouse
 
@@ -19,16 +18,6 @@ def test_contracts_are_files_that_a_second_call_leaves_alone(lakehouse: Lakehous
     assert "silver.fruits.odcs.yaml" in written
     assert not any("quarantine" in name for name in written)
     assert written == {file.name: file.stat().st_mtime_ns for file in folder.iterdir()}
-
-
-def test_contracts_that_are_shown_are_documents_of_one_stream(lakehouse: Lakehouse):
-    ran = lakehouse("contract", "silver.fruits", "silver.fruits_quarantine")
-
-    documents = list(yaml.safe_load_all("\n".join(ran.out)))
-    assert [document["name"] for document in documents] == [
-        "silver.fruits",
-        "silver.fruits_quarantine",
-    ]
 
 
 def test_a_table_that_nobody_declared_has_no_contract(lakehouse: Lakehouse):

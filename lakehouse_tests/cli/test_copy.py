@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from uuid import uuid4
 
 import pyarrow as pa
 import pytest
@@ -11,7 +10,7 @@ from pyiceberg.types import LongType, NestedField
 
 from lakehouse.errors import LakehouseError
 from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.recovery import copy_home, copy_tables
+from lakehouse.recovery import copy_tables
 from lakehouse.settings import Settings
 from lakehouse.storage.file_lock import file_lock
 from lakehouse_tests.cli.conftest import Lakehouse
@@ -67,28 +66,6 @@ def test_all_tables_come_and_each_is_said(
     assert ran.out[-1] == f"{other} has 3 tables of these."
 
 
-@pytest.mark.long
-def test_again_it_copies_nothing(
-    lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path
-) -> None:
-    lakehouse("copy", str(home), str(other))
-    files = sorted(other.rglob("*.parquet"))
-
-    ran = lakehouse("copy", str(home), str(other))
-
-    assert ran.code == 0
-    assert ran.out[:3] == [f"{name} is there already." for name in TABLES]
-    assert sorted(other.rglob("*.parquet")) == files
-
-
-def test_named_tables_alone_come(
-    lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path
-) -> None:
-    assert lakehouse("copy", str(home), str(other), "lakehouse.silver.clean").code == 0
-
-    assert counts(other) == {"silver.clean": 2}
-
-
 def test_a_table_that_is_not_there_is_wrong_usage(
     lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path
 ) -> None:
@@ -110,16 +87,6 @@ def test_tables_with_other_rows_are_refused_by_name_and_nothing_is_copied(
     assert ran.code == 1
     assert f"{other} has silver.clean with other rows" in ran.err[0]
     assert counts(other) == {"silver.clean": 1, "silver.clean_quarantine": 3}
-
-
-def test_a_table_of_its_own_with_the_same_rows_is_left(
-    lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path
-) -> None:
-    made(Catalog.of(settings_at(other)), "silver.clean", 1, 0)
-
-    ran = lakehouse("copy", str(home), str(other), "silver.clean")
-
-    assert ran.out[0] == "silver.clean is there with the same rows, and other snapshots."
 
 
 def test_a_dry_run_copies_nothing(
@@ -149,25 +116,6 @@ def test_to_aws_and_back(
     aws = Catalog.of(on_aws(aws_settings))
     assert counts_in(aws) == counts(other) == counts(home)
     assert aws.load("bronze.raw").location().startswith("s3://lake/warehouse/bronze.db/raw-")
-
-
-@pytest.mark.long
-def test_tables_of_the_account_outside_of_the_bucket_are_named(
-    lakehouse: Lakehouse, aws_settings: Settings, other: Path, monkeypatch
-) -> None:
-    monkeypatch.setenv("AWS_ENDPOINT_URL", aws_settings.endpoint_url or "")
-    catalog = Catalog.of(aws_settings)
-    made(catalog, "bronze.raw", 1)
-    foreign = catalog.client.create_table(
-        "bronze.foreign", SCHEMA, location="s3://lake/others/foreign"
-    )
-    # What is of others is not opened either.
-    foreign.io.delete(foreign.metadata_location)
-
-    ran = lakehouse("copy", "s3://lake", str(other))
-
-    assert counts(other) == {"bronze.raw": 1}
-    assert any("bronze.foreign is outside of the bucket" in line for line in ran.err)
 
 
 @pytest.mark.parametrize(
@@ -254,31 +202,6 @@ def known(home: Path) -> dict[str, str]:
     return {person["hmac"]: person["erased_at"] for person in people}
 
 
-@pytest.mark.long
-def test_a_kill_among_the_records_of_erasures_leaves_no_list_without_its_key(
-    lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path, monkeypatch
-) -> None:
-    gone(home, "ab")
-    write(home / "privacy" / "hmac.key", "00")
-    write(home / "masking.key", "secret")
-    real, written = copy_home.replace_bytes, []
-
-    def killed(place, content):
-        written.append(place.name)
-        if len(written) > 1:
-            raise KeyboardInterrupt
-        real(place, content)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(copy_home, "replace_bytes", killed)
-        assert lakehouse("copy", str(home), str(other)).code == 130
-    assert (other / "privacy" / "hmac.key").is_file()
-    assert not (other / "privacy" / "gone.json").exists()
-
-    assert lakehouse("copy", str(home), str(other)).code == 0
-    assert known(other) == {"ab": "2026-01-01"}
-
-
 def test_who_was_erased_since_a_kill_is_known_after_it(
     lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path
 ) -> None:
@@ -294,19 +217,6 @@ def test_who_was_erased_since_a_kill_is_known_after_it(
     assert ran.out[0] == "privacy/gone.json copied."
     assert known(other) == {"ab": "2026-02-02", "cd": "2026-01-01"}
     assert "1 person erased" in ran.err[0], "nobody says that rows may be there"
-
-
-def test_another_key_is_refused_where_nobody_is_gone_yet(
-    lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path
-) -> None:
-    gone(home, "ab")
-    write(home / "privacy" / "hmac.key", "00")
-    write(other / "privacy" / "hmac.key", "11")
-
-    ran = lakehouse("copy", str(home), str(other))
-
-    assert ran.code == 1
-    assert "key. Nothing was copied." in ran.err[0]
 
 
 @pytest.mark.long
@@ -370,45 +280,6 @@ def test_what_was_copied_before_ctrl_c_stays_and_the_rest_comes_then(
 
     assert ran.code == 0
     assert counts(other) == {"bronze.raw": 1, "silver.clean": 2, "silver.clean_quarantine": 3}
-
-
-def test_tables_that_never_rest_are_not_copied(
-    lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path, monkeypatch
-) -> None:
-    real = Catalog.load
-
-    def load(catalog, name):
-        if name == TABLES[0]:
-            append_by(real, tables, name)
-        return real(catalog, name)
-
-    monkeypatch.setattr(Catalog, "load", load)
-    monkeypatch.setattr(copy_tables, "_ATTEMPTS", 2)
-    ran = lakehouse("copy", str(home), str(other))
-
-    assert ran.code == 1
-    assert "attempts to pin all of them, last bronze.raw" in ran.err[0]
-
-
-def append_by(load, catalog: Catalog, name: str) -> None:
-    with load(catalog, name).transaction() as change:
-        change.set_properties({"touched": uuid4().hex})
-
-
-def test_the_branch_of_a_write_that_goes_on_stays(
-    lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path
-) -> None:
-    table = tables.load(TABLES[0])
-    snapshot_id = table.metadata.current_snapshot_id
-    for name in ("audit_0123", "experiment"):
-        table.manage_snapshots().create_branch(snapshot_id, name).commit()
-
-    assert lakehouse("copy", str(home), str(other)).code == 0
-    again = lakehouse("copy", str(home), str(other))
-
-    copied = Catalog.of(settings_at(other)).load(TABLES[0])
-    assert set(copied.metadata.refs) == {"main", "experiment"}
-    assert again.out[0] == "bronze.raw is there already."
 
 
 @pytest.mark.long

@@ -52,32 +52,6 @@ def test_a_rewritten_file_is_the_same_delivery_at_the_other_place(
     assert missing(places[1], REWRITTEN) == {2}
 
 
-@pytest.mark.long
-def test_what_was_rewritten_since_a_copy_is_known_after_the_next(
-    lakehouse: Lakehouse, places: list[Settings]
-) -> None:
-    rewrite(places[0], DELIVERED, REWRITTEN, 2)
-    copy(lakehouse, places)
-    rewrite(places[0], REWRITTEN, REWRITTEN_AGAIN, 5)
-
-    copy(lakehouse, places)
-
-    assert missing(places[1], REWRITTEN_AGAIN) == {2, 5}
-
-
-@pytest.mark.long
-def test_what_was_rewritten_at_the_other_place_stays_known_there(
-    lakehouse: Lakehouse, places: list[Settings]
-) -> None:
-    rewrite(places[0], DELIVERED, REWRITTEN, 2)
-    copy(lakehouse, places)
-    rewrite(places[1], REWRITTEN, REWRITTEN_AGAIN, 5)
-
-    copy(lakehouse, places)
-
-    assert missing(places[1], REWRITTEN_AGAIN) == {2, 5}
-
-
 def copy(lakehouse: Lakehouse, places: list[Settings]) -> list[str]:
     names = [f"s3://{place.bucket}" if place.bucket else str(place.home) for place in places]
     ran = lakehouse("copy", *names)

@@ -7,7 +7,6 @@ import pytest
 
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.location_files import list_location
-from lakehouse.upkeep.table_cost import PRICES
 from lakehouse_tests.cli.conftest import Lakehouse
 from lakehouse_tests.cli.outcomes import records
 from lakehouse_tests.conftest import settings_at
@@ -79,34 +78,6 @@ def test_each_file_is_in_one_part(deletes: Lakehouse, home: Path) -> None:
     assert cost["written_bytes_30_days"] == content_bytes
 
 
-@pytest.mark.long
-@pytest.mark.spark
-@pytest.mark.usefixtures("spark")
-def test_storage_is_priced_by_a_file(deletes: Lakehouse, tmp_path: Path) -> None:
-    cost = cost_of(deletes, FRUITS)
-    assert cost["storage_dollars_a_month"] == pytest.approx(cost["total_bytes"] / 1e9 * 0.025)
-    assert cost_of(deletes, "bronze.raw_fruits")["read_bytes_30_days"] > 0
-    file = tmp_path / "prices.toml"
-    file.write_text(PRICES.read_text().replace("price = 0.025", "price = 0.05"))
-    double = cost_of(deletes, FRUITS, "--prices", str(file))["storage_dollars_a_month"]
-    assert double == pytest.approx(2 * cost["storage_dollars_a_month"])
-
-
-@pytest.mark.long
-@pytest.mark.spark
-@pytest.mark.usefixtures("spark")
-def test_maintenance_is_priced_by_run(deletes: Lakehouse) -> None:
-    assert deletes("maintain", FRUITS).code == 0
-    cost = cost_of(deletes, FRUITS)
-    (run,) = cost["upkeep"]
-    assert "compact" in run["steps"]
-    assert run["rewritten_bytes"] == cost["rewritten_bytes_30_days"] > 0
-    dollars = run["dpu_hours"] * 0.44 + run["gets"] / 1000 * 0.0004
-    assert run["dollars"] == pytest.approx(dollars)
-    assert cost["deleted_bytes"] == 0
-    assert deletes("cost", FRUITS).out[-1] == "(1 upkeep run in 30 days)"
-
-
 @pytest.mark.unit
 def test_what_was_never_recorded_is_unknown(lakehouse: Lakehouse, table_there: str) -> None:
     cost = cost_of(lakehouse, table_there)
@@ -129,13 +100,3 @@ def test_a_damaged_table_hinders_no_other(
     assert ran.out[-1].startswith("(1 table, ")
     assert ran.err[0].startswith("t.damaged is not counted: ")
     assert lakehouse("cost", "t.damaged").code == 1
-
-
-@pytest.mark.unit
-def test_a_table_or_file_that_is_not_there_is_named(lakehouse: Lakehouse) -> None:
-    ran = lakehouse("cost", "silver.fruit")
-    assert ran.code == 2
-    assert ran.err[0].startswith("lakehouse: There is no table silver.fruit; did you mean")
-    ran = lakehouse("cost", "--prices", "none.toml")
-    assert ran.code == 2
-    assert ran.err[0].startswith("lakehouse: none.toml is not a valid price file: ")

@@ -74,15 +74,6 @@ def test_a_value_may_come_from_standard_input(
     assert len(records(lakehouse("export", argument))) == 1
 
 
-def test_export_of_an_unknown_person_is_an_empty_list_and_a_line(
-    lakehouse: Lakehouse, delivered: str
-) -> None:
-    ran = lakehouse("export", "customer_id=999")
-    assert (ran.code, records(ran)) == (0, [])
-    assert ran.err[0] == "lakehouse: No table has the customer_id that was given."
-    assert "999" not in "".join(ran.err)
-
-
 def test_export_writes_a_file_that_nobody_else_may_read(
     lakehouse: Lakehouse, delivered: str, tmp_path: Path
 ) -> None:
@@ -141,8 +132,3 @@ def test_erasures_of_one_are_told_to_programs(lakehouse: Lakehouse) -> None:
         {"place": "the backup of May", "owner": "ops", "until": "2026-06-01"}
     ]
     assert [one["column"] for one in request["people"]] == ["customer_id"]
-
-
-def test_erasures_of_a_home_without_any(lakehouse: Lakehouse) -> None:
-    assert records(lakehouse("erasures", "--format", "json")) == []
-    assert lakehouse("erasures", "R-1").code == 2

@@ -1,12 +1,6 @@
 """`lakehouse generate bnpl`: what it says, how it ends, and that nothing is half done."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
-from pathlib import Path
 
 import pytest
 
@@ -38,20 +32,6 @@ def test_it_writes_the_files_and_says_what_they_come_to(lakehouse, tmp_path):
     ]
 
 
-def test_compressed_files_are_named_so(lakehouse, tmp_path):
-    assert (
-        lakehouse(
-            "generate", "bnpl", "--out", str(tmp_path), *START, "--days", "1", "--gzip"
-        ).code
-        == 0
-    )
-
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "bnpl_2026-01-05.csv.gz",
-        "truth.json",
-    ]
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -71,30 +51,6 @@ def test_an_argument_that_cannot_be_is_wrong_usage(lakehouse, tmp_path, argument
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [["generate"], ["generate", "bnpl"], ["generate", "fruits", "--out", "x", *START]],
-)
-def test_what_is_missing_or_unknown_is_wrong_usage(lakehouse, arguments):
-    ran = lakehouse(*arguments)
-
-    assert ran.code == 2
-    assert any(line.startswith("Error: ") for line in ran.err)
-
-
-def test_a_folder_with_other_files_is_refused(lakehouse, tmp_path):
-    lakehouse("generate", "bnpl", "--out", str(tmp_path), *START, "--days", "2")
-
-    ran = lakehouse("generate", "bnpl", "--out", str(tmp_path), *START, "--days", "1")
-
-    assert ran.code == 2
-    assert ran.err == [
-        f"lakehouse: {tmp_path} holds bnpl_2026-01-05.csv and 2 more, generated with other"
-        " arguments; expected none, or what the same arguments made. Give another --out, or"
-        " empty it."
-    ]
-
-
 def test_a_folder_that_cannot_be_written_to_is_named(lakehouse, tmp_path):
     (tmp_path / "file").write_text("mine")
 
@@ -102,33 +58,3 @@ def test_a_folder_that_cannot_be_written_to_is_named(lakehouse, tmp_path):
 
     assert (ran.code, len(ran.err)) == (1, 1)
     assert f"{tmp_path}/file/out could not be written: Not a directory." in ran.err[0]
-
-
-@pytest.mark.long
-def test_ctrl_c_leaves_no_file(tmp_path):
-    out = tmp_path / "out"
-    command = [
-        sys.executable,
-        "-c",
-        "from lakehouse.cli import main; main()",
-        "generate",
-        "bnpl",
-        "--out",
-        str(out),
-    ]
-    child = subprocess.Popen(
-        [*command, *START, "--rows-per-day", "20000"], stderr=subprocess.PIPE, text=True
-    )
-    wait_for_a_file(out, child)
-    os.kill(child.pid, signal.SIGINT)
-    _, said = child.communicate(timeout=60)
-
-    assert child.returncode == 130
-    assert said.splitlines()[-1].startswith("lakehouse: stopped.")
-    assert list(out.iterdir()) == []
-
-
-def wait_for_a_file(out: Path, child: "subprocess.Popen[str]") -> None:
-    while not (out.exists() and any(out.iterdir())):
-        assert child.poll() is None
-        time.sleep(0.005)

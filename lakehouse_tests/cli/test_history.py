@@ -1,7 +1,5 @@
 """`lakehouse history`: what made the snapshots of a table, and how its columns came to be."""
 
-import json
-
 import pytest
 
 from lakehouse_tests.cli.outcomes import records
@@ -55,19 +53,6 @@ def test_history_lists_a_snapshot_once_that_a_rollback_made_current_again(lakeho
     assert lines[-1] == "(2 snapshots)"
 
 
-def test_history_shows_the_steps_of_a_publish_without_a_moment(lakehouse, sold):
-    lakehouse(
-        "sql",
-        "--write",
-        "ALTER TABLE t.sold CREATE BRANCH audit; INSERT INTO t.sold.branch_audit VALUES (4,"
-        " 40);INSERT INTO t.sold.branch_audit VALUES (5, 50); CALL"
-        " lakehouse.system.fast_forward('t.sold', 'main', 'audit')",
-    )
-    found = records(lakehouse("history", "t.sold", "--format", "json"))
-    assert [one["rows"] for one in found] == [2, 3, 4, 5]
-    assert [one["made_current_at"] is None for one in found] == [False, False, True, False]
-
-
 def test_history_of_the_schema(lakehouse, sold):
     lakehouse(
         "sql",
@@ -83,9 +68,3 @@ def test_history_of_the_schema(lakehouse, sold):
         "column added,note,,string",
     ]
     assert lakehouse("history", "t.sold", "--schema").out[-1] == "(3 changes)"
-
-
-def test_history_of_a_table_without_a_snapshot_is_empty(lakehouse):
-    lakehouse("sql", "--write", "CREATE NAMESPACE t; CREATE TABLE t.sold (id bigint)")
-    assert json.loads("".join(lakehouse("history", "t.sold", "--format", "json").out)) == []
-    assert lakehouse("history", "t.sold").out[-1] == "(0 snapshots)"

@@ -26,56 +26,25 @@ WRONG = [
         "has no partition '2021-02-29'; it has",
     ),
     (["backfill", DAYS, "--from", "2999-01-01"], "has no partition '2999-01-01'; it has"),
+    (["backfill", DAYS, "--from", "2026-13-45"], "there is no such day; it has"),
     (["backfill", DAYS, "--from", "2026-03-05", "--to", "2026-03-01"], "comes after --to"),
-    (
-        ["backfill", "silver.fruits", "--from", "2026-03-01"],
-        "has no partitions; those that have are",
-    ),
-    (["backfill", "silver.fruits", "--to", "2026-03-01"], "has no partitions"),
+    (["backfill", "silver.fruits", "--from", "2026-03-01"], "has no partitions"),
     (["backfill", DAYS], "is computed by partitions, and no --from is given"),
     (["backfill", "bronze.raw_fruits"], "is computed from no other table"),
-    (
-        ["backfill", "silver.fruits_quarantine", "--from", "2026-03-01"],
-        "is the quarantine of silver.fruits",
-    ),
     (["retry", "silver.fruits_quarantine"], "is the quarantine of silver.fruits"),
-    (["retry", ""], "'' is not a declared table"),
     (["publish", "silver.fruits", "--run", " ", *WHY], "--run is empty"),
-    (["reject", "a.csv", "--feed", "", *WHY], "There is no feed ''"),
     (
         ["reject", "../../etc/passwd", "--feed", "fruits", *WHY],
         "'../../etc/passwd' is no name of a file in inbox/",
     ),
     (["ingest", ""], "There is no feed ''"),
-    (["ingest", "fruits", "--path", ""], "--path is ''"),
-    (
-        ["ingest", "fruits", "--path", "/there/is/nothing"],
-        "There is no file at '/there/is/nothing'",
-    ),
+    (["ingest", "fruits", "--path", "/there/is/nothing"], "There is no file at"),
     (["ingest", "--path", "/tmp"], "--path is of one feed"),
     (["generate", "bnpl", "--out", "", "--start", "2026-01-01"], "--out is empty"),
-    (
-        ["generate", "bnpl", "--out", __file__, "--start", "2026-01-01"],
-        "is a file; expected a folder",
-    ),
-    (
-        ["generate", "bnpl", "--out", "/tmp/x", "--start", "2026-01-01", "--days", "0"],
-        "--days is 0; expected 1 to",
-    ),
-    (["generate", "bnpl", "--out", "/tmp/x", "--start", "9999-12-31"], "expected a day from"),
     (["mute", "silver.fruits"], "Expected --until with a moment, or --off"),
-    (["mute", "silver.fruits", "--until", ""], "--until is ''"),
-    (["history", ""], "'' is not the name of a table"),
     (["history", "a\udcff.b"], "There is no table a\\udcff.b"),
-    (
-        ["history", "'; DROP TABLE silver.fruits"],
-        "There is no table '; DROP TABLE silver.fruits",
-    ),
     (["files", "."], "'.' is not the name of a table"),
-    (
-        ["diff", "silver/fruits"],
-        "'silver/fruits' is not the name of a table; did you mean silver.fruits?",
-    ),
+    (["diff", "silver/fruits"], "did you mean silver.fruits?"),
     (["sql", " ; "], "There is no statement to run"),
     (["dev", "--host", ""], "--host is empty"),
 ]
@@ -91,19 +60,7 @@ def test_what_is_wrong_is_one_line_and_2(lakehouse, arguments, said):
     assert said in ran.err[0]
 
 
-NEED_A_HOME = [
-    *(["alerts"], ["alerts", "test"]),
-    *(
-        ["status"],
-        ["plan"],
-        ["check"],
-        ["ingest"],
-        ["history", "silver.fruits"],
-        ["retry", "silver.fruits"],
-    ),
-    ["mute", "silver.fruits", "--until", "2h"],
-    *(["sql", "SELECT 1"], ["dev"], ["demo"]),
-]
+NEED_A_HOME = [["alerts"], ["status"], ["ingest"], ["sql", "SELECT 1"], ["dev"], ["demo"]]
 
 
 @pytest.mark.parametrize("arguments", NEED_A_HOME, ids=" ".join)
@@ -116,14 +73,6 @@ def test_a_home_that_cannot_be_is_named(lakehouse, home: Path, arguments):
     )
 
 
-@pytest.mark.parametrize(
-    "arguments", [["status"], ["plan"], ["check"], ["alerts"]], ids=" ".join
-)
-def test_looking_needs_no_home_yet(lakehouse, arguments):
-    ran = lakehouse(*arguments)
-    assert (ran.code, ran.err) == (0, [])
-
-
 def test_closed_streams_are_no_error(lakehouse, monkeypatch):
     monkeypatch.setattr("sys.stdout", None)
     monkeypatch.setattr("sys.stderr", None)
@@ -134,32 +83,21 @@ def test_closed_streams_are_no_error(lakehouse, monkeypatch):
 READING = [
     (["sql", "-"], "statements"),
     (["export", "customer_id=-"], "lines of values"),
-    (["export", "-"], "lines of SUBJECT=VALUE"),
-    (["erase", "customer_id=-", "--request", "R-1"], "lines of values"),
     (["erase", "-", "--request", "R-1"], "lines of SUBJECT=VALUE"),
-    (["erasures", "verify", "R-1", "--subject", "customer_id=-"], "lines of values"),
 ]
 
 
 @pytest.mark.parametrize(("arguments", "expected"), READING, ids=str)
-def test_a_closed_standard_input_is_named(lakehouse, monkeypatch, arguments, expected):
-    monkeypatch.setattr("sys.stdin", None)
+@pytest.mark.parametrize("is_closed", [True, False])
+def test_a_standard_input_that_cannot_be_read_is_named(
+    lakehouse, monkeypatch, arguments, expected, is_closed
+):
+    no_text = io.TextIOWrapper(io.BytesIO(b"customer_id=\xff"), encoding="utf-8")
+    monkeypatch.setattr("sys.stdin", None if is_closed else no_text)
     ran = lakehouse(*arguments)
-    assert (ran.code, ran.err) == (
-        2,
-        [f"lakehouse: Standard input is closed; expected {expected} there."],
-    )
-
-
-@pytest.mark.parametrize(("arguments", "expected"), READING, ids=str)
-def test_a_standard_input_that_is_no_text_is_named(lakehouse, monkeypatch, arguments, expected):
-    typed = io.TextIOWrapper(io.BytesIO(b"customer_id=\xff"), encoding="utf-8")
-    monkeypatch.setattr("sys.stdin", typed)
-    ran = lakehouse(*arguments)
-    assert (ran.code, ran.err) == (
-        2,
-        [f"lakehouse: Standard input is not utf-8; expected {expected} in it."],
-    )
+    problem = "closed; expected {} there" if is_closed else "not utf-8; expected {} in it"
+    said = f"lakehouse: Standard input is {problem.format(expected)}."
+    assert (ran.code, ran.err) == (2, [said])
 
 
 def test_a_file_of_people_that_is_no_text_is_named(lakehouse, tmp_path):

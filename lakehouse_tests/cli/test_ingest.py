@@ -4,8 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse.ingestion import land
-
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
 
@@ -70,33 +68,6 @@ def test_a_rejected_file_is_one_line_and_the_others_go_on(lakehouse, deliver):
     assert "silver.fruits: 1 inserted, 0 updated, 1 row in all" in ran.out
 
 
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("error", "code", "last"),
-    [
-        (KeyboardInterrupt(), 130, "stopped."),
-        (OSError("No space left on device"), 1, "No space left on device"),
-    ],
-)
-def test_a_rejected_file_is_named_by_an_ingest_that_ends_before_it_landed_the_others(
-    lakehouse, deliver, monkeypatch, error, code, last
-):
-    deliver("bad.csv", "id,fruit\n1,Apple\n")
-    deliver("good.csv", "id,fruit,berry\n1,Apple,false\n")
-
-    def ends(*_, **__):
-        raise error
-
-    with monkeypatch.context() as patch:
-        patch.setattr(land, "write", ends)
-        ran = lakehouse("ingest", "fruits")
-
-    assert ran.code == code
-    assert "bad.csv was rejected: missing column 'berry'" in ran.err[0]
-    assert last in ran.err[-1]
-    assert lakehouse("ingest", "fruits").code == 0
-
-
 def test_a_blocked_table_names_the_rule_the_rows_and_a_sample(lakehouse, deliver):
     deliver("a.csv", "id,fruit,berry\n1,Apple,false\n2,banana,false\n")
     ran = lakehouse("ingest", "fruits")
@@ -115,14 +86,6 @@ def test_nothing_waiting_is_said_and_is_no_failure(lakehouse, home):
         " which is not there yet"
     )
     assert (ran.code, ran.out) == (0, [missing, "Feed fruits: no new file in inbox/fruits/"])
-
-
-def test_an_unknown_feed_is_wrong_usage_with_the_list(lakehouse):
-    ran = lakehouse("ingest", "vegetables")
-    assert ran.code == 2
-    assert ran.err == [
-        "lakehouse: There is no feed 'vegetables'; expected one of bnpl, fruits."
-    ]
 
 
 @pytest.mark.long

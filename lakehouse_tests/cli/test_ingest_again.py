@@ -54,14 +54,6 @@ def test_a_chain_of_feeds_is_ingested_until_each_has_its_tables(
     assert all(result.success for result in told)
 
 
-def test_what_a_last_feed_lacks_that_is_computed_at_the_end_is_no_error(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    done, told = ingested({"a": "b", "b": "", "z": "a"}, monkeypatch)
-    assert "".join(done) == "abz" + "az"
-    assert all(result.success for result in told)
-
-
 def test_where_nothing_more_comes_to_have_its_tables_that_is_told_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -80,9 +80,9 @@ def test_what_needs_a_table_of_a_later_feed_is_computed_at_the_end(shop, lakehou
     assert (ran.code, ran.err) == (0, [])
     said = [line for line in ran.out if line.startswith(("Feed", "silver"))]
     assert said == [
-        "Feed orders: 1 file (1.csv), nr_rows 2",
         "Feed people: 1 file (1.csv), nr_rows 2",
         "silver.people: 2 inserted, 0 updated, 2 rows in all",
+        "Feed orders: 1 file (1.csv), nr_rows 2",
         "Feed orders: no new file in inbox/orders/",
         "silver.orders: 2 inserted, 0 updated, 2 rows in all",
     ]

@@ -25,15 +25,6 @@ def test_an_unknown_table_is_wrong_usage_and_the_near_name_is_said(lakehouse, ar
     assert "did you mean silver.fruits?" in ran.err[0]
 
 
-@pytest.mark.parametrize("arguments", WITH_A_TABLE, ids=" ".join)
-def test_a_table_that_is_like_no_other_is_wrong_usage_too(lakehouse, arguments):
-    command, *options = arguments
-    ran = lakehouse(command, "x.y\x1b[31m", *options)
-    assert (ran.code, ran.out, len(ran.err)) == (2, [], 1)
-    assert "did you mean" not in ran.err[0]
-    assert "\x1b" not in ran.err[0]
-
-
 @pytest.mark.parametrize("arguments", [*WITH_ANY_TABLE, ["check"]], ids=" ".join)
 def test_a_declared_table_that_no_run_made_is_said_to_be_that(lakehouse, arguments):
     command, *options = arguments

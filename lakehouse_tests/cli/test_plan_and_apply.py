@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from lakehouse.definitions import PROJECT
-from lakehouse.tables.feed import Feed, bronze_table
 from lakehouse.tables.table import Column, IcebergTable, Overwrite
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
@@ -16,7 +15,6 @@ FRUITS = IcebergTable(
     columns=[Column("fruit", "string"), Column("colour", "string"), Column("grams", "bigint")],
     write=Overwrite(),
 )
-ADDED = "Delivered in a file, and not declared by the feed."
 OTHER = replace(FRUITS, name="silver.other")
 
 
@@ -97,23 +95,6 @@ def test_a_refused_change_is_said_and_the_others_are_made(lakehouse, made, decla
     assert "silver.fruit_colours" in ran.err[0]
     assert "grams" in ran.err[0]
     assert ran.out == ["silver.other:", "  done: rename column fruit to name"]
-
-
-def test_a_table_that_nobody_declared_is_wrong_usage_with_the_list(lakehouse, declare):
-    declare(FRUITS)
-    ran = lakehouse("apply", "silver.nothing")
-    assert ran.code == 2
-    assert "expected one of silver.fruit_colours" in ran.err[0]
-
-
-def test_a_column_that_files_added_is_as_declared(lakehouse, declare, monkeypatch):
-    feed = Feed(name="colours", columns=["fruit"], table="bronze.colours", on_new_column="add")
-    table = bronze_table(feed, "Colours as delivered.")
-    monkeypatch.setitem(vars(PROJECT), "feeds", {feed.name: feed})
-    declare(replace(table, columns=[*table.columns, Column("shade", "string", ADDED)]))
-    assert lakehouse("apply").code == 0
-    declare(table)
-    assert lakehouse("plan", "--check").out == ["bronze.colours: as declared"]
 
 
 def test_functions_are_called_and_those_that_do_not_fit_are_named(lakehouse, declare):

@@ -2,14 +2,13 @@
 
 import csv
 import io
-import json
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
 import pytest
 
 from lakehouse.cli.output.cell_values import Column, plain_json
-from lakehouse.cli.output.printing import count, csv_text, json_array, size, table
+from lakehouse.cli.output.printing import csv_text, json_array, size, table
 from lakehouse.errors import UsageError
 
 pytestmark = pytest.mark.unit
@@ -25,15 +24,6 @@ def test_a_table_is_aligned_with_numbers_on_the_right() -> None:
         "12 | NULL  | true",
         "(2 rows)",
     ]
-
-
-def test_a_table_without_rows_says_so() -> None:
-    assert table(COLUMNS, []).splitlines()[-1] == "(0 rows)"
-
-
-def test_wide_characters_keep_the_columns_straight() -> None:
-    lines = table([Column("name"), Column("x")], [["苹果", 1], ["kiwi", 2]]).splitlines()
-    assert lines[2:4] == ["苹果 | 1", "kiwi | 2"]
 
 
 def test_control_characters_are_shown_and_not_sent_to_the_terminal() -> None:
@@ -58,14 +48,6 @@ def test_lines_of_csv_end_alike_and_those_within_a_value_stay() -> None:
         + "\n"
     )
     assert text == 'id,fruit,berry\n1,"two\r\nlines",true\n2,"old\rmac",\n3,"unix\n",false\n'
-
-
-def test_json_is_one_array() -> None:
-    assert json.loads(json_array(COLUMNS, [[1, "Açaí", True], [2, None, False]])) == [
-        {"id": 1, "fruit": "Açaí", "berry": True},
-        {"id": 2, "fruit": None, "berry": False},
-    ]
-    assert json.loads(json_array(COLUMNS, [])) == []
 
 
 def test_json_refuses_two_columns_of_one_name() -> None:
@@ -94,13 +76,6 @@ def test_json_refuses_two_columns_of_one_name() -> None:
 )
 def test_a_value_in_json_loses_nothing(value: object, shown: object) -> None:
     assert plain_json(value) == shown
-
-
-@pytest.mark.parametrize(
-    ("number", "text"), [(0, "0 rows"), (1, "1 row"), (1200, "1,200 rows")]
-)
-def test_a_count_is_readable(number: int, text: str) -> None:
-    assert count(number, "row") == text
 
 
 @pytest.mark.parametrize(

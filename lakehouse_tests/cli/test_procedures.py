@@ -41,14 +41,6 @@ class TestWatermark:
         kept = self.history(settings)
         assert (len(kept.line), kept.watermark(RAW)) == (1, mark)
 
-    @pytest.mark.long
-    def test_is_kept_by_an_expiry_whose_text_does_not_tell(self, lakehouse, settings):
-        mark = self.history(settings).watermark(RAW)
-        lakehouse("sql", "--write", "INSERT INTO silver.fruits (fruit) VALUES ('Quince')")
-        assert lakehouse("sql", "--write", f"BEGIN {EXPIRE}; END").code == 0
-        kept = self.history(settings)
-        assert (kept.watermark(RAW), kept.last_write.commit.declaration) == (mark, "")
-
     @pytest.mark.scenario
     def test_goes_back_with_a_rollback(self, lakehouse, settings):
         first = self.history(settings).line[-1]

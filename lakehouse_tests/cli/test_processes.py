@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from lakehouse.runtime import jvm
-from lakehouse_tests.cli.commands import LAKEHOUSE, free_port, is_alive, java_below
+from lakehouse_tests.cli.commands import LAKEHOUSE, is_alive, java_below
 from lakehouse_tests.processes import start_command, wait_for
 
 pytestmark = pytest.mark.e2e
@@ -91,21 +91,6 @@ def test_what_spark_says_is_not_shown(home):
         "lakehouse: statement 2 of 2: [PARSE_SYNTAX_ERROR] Syntax error at or near 'SELEC'."
         " (line 1, pos 0)"
     ]
-
-
-def test_a_command_whose_spark_is_nowhere_ends_and_names_the_setting(home):
-    nowhere = f"sc://127.0.0.1:{free_port()}"
-    done = subprocess.run(
-        [LAKEHOUSE, "sql", "SELECT 1"],
-        env=os.environ | {"LAKEHOUSE_HOME": str(home), "SPARK_REMOTE": nowhere},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    assert done.returncode == 1
-    assert f"SPARK_REMOTE is {nowhere}, which does not answer" in done.stderr
-    assert "Traceback" not in done.stderr
 
 
 def test_ctrl_c_ends_a_query_with_one_line_and_leaves_no_process(home, started):

@@ -24,8 +24,8 @@ def test_what_is_refused_again_stays_and_what_is_cleared_is_counted(refused) -> 
     assert ran.code == 0
     assert ran.out == [
         "silver.fruits: unchanged, 1 row",
-        "silver.fruits: 0 of 2 refused rows left the quarantine, 2 stay.",
-        "lakehouse quarantine clear silver.fruits --why …: takes out what nobody will correct.",
+        "silver.fruits: 0 of 2 quarantined rows left the quarantine, 2 remain, 0 new.",
+        "Delete rows that cannot be corrected: lakehouse quarantine clear silver.fruits --why …",
     ]
     because = ("--why", "the supplier is gone", "--by", "ann")
     ran = refused("quarantine", "clear", "silver.fruits", "--rule", "castable_id", *because)
@@ -36,7 +36,7 @@ def test_what_is_refused_again_stays_and_what_is_cleared_is_counted(refused) -> 
     del cleared["at"]
     assert cleared == {"by": "ann", "why": "the supplier is gone", "rows": 1}
     assert refused("quarantine", "replay", "silver.fruits").out[-2] == (
-        "silver.fruits: 0 of 1 refused row left the quarantine, 1 stays."
+        "silver.fruits: 0 of 1 quarantined row left the quarantine, 1 remain, 0 new."
     )
     again = refused("quarantine", "clear", "silver.fruits", "--rule", "castable_id", *because)
     assert again.out == ["silver.fruits: no such row is in quarantine."]

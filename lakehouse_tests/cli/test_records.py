@@ -1,49 +1,14 @@
 """`--format json` of what acts: the same as people are told, in one document."""
 
-import json
-
 import pytest
 
 from lakehouse.cli.output.records import check_record, ingest_record
-from lakehouse.definitions import FEEDS, TABLES
+from lakehouse.definitions import FEEDS
 from lakehouse.ingestion.feed_runs import IngestResult
 from lakehouse.orchestration.metadata_keys import RejectedReason
 from lakehouse.orchestration.run_result import AssetResult, CheckResult, RunResult
 
 pytestmark = pytest.mark.unit
-
-
-def printed(ran) -> list[dict]:
-    return json.loads("\n".join(ran.out))
-
-
-def test_a_plan_says_what_happens_by_itself_and_what_waits(lakehouse):
-    ran = lakehouse("plan", "silver.fruits", "--format", "json", "--check")
-    (found,) = printed(ran)
-    # The first run makes it.
-    assert (ran.code, ran.err) == (0, [])
-    assert (found["table"], found["as_declared"], found["by_apply"], found["refused"]) == (
-        "silver.fruits",
-        False,
-        [],
-        [],
-    )
-    assert found["by_itself"][0].startswith("create the table with")
-    assert len(printed(lakehouse("plan", "--format", "json"))) == len(TABLES)
-
-
-def test_checks_of_nothing_are_an_empty_document(lakehouse):
-    ran = lakehouse("check", "--format", "json")
-    assert (ran.code, printed(ran)) == (0, [])
-    assert "No declared table is there yet" in ran.err[0]
-
-
-def test_an_ingest_of_nothing_is_a_document_too(lakehouse):
-    ran = lakehouse("ingest", "--format", "json")
-    assert (ran.code, ran.err) == (0, [])
-    assert [
-        (one["feed"], one["success"], one["files"], one["runs"]) for one in printed(ran)
-    ] == [(name, True, [], []) for name in FEEDS]
 
 
 def test_a_check_has_its_figures():

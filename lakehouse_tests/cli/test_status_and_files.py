@@ -6,8 +6,7 @@ import pytest
 from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
 
-from lakehouse.cli.table_status import Checks, last_checks
-from lakehouse.definitions import TABLES, defs
+from lakehouse.definitions import TABLES
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse_tests.cli.outcomes import records
 from lakehouse_tests.conftest import settings_at
@@ -66,23 +65,6 @@ def test_status_tells_the_last_write_and_the_last_checks(lakehouse):
     assert found["pending"] == []
 
 
-@pytest.mark.long
-def test_status_names_a_check_that_failed(lakehouse, home):
-    inbox = home / "inbox" / "fruits"
-    inbox.mkdir(parents=True)
-    (inbox / "a.csv").write_text("id,fruit,berry\n1,banana,false\n", encoding="utf-8")
-    lakehouse("ingest")
-    assert any(
-        "excluded_fruit_in_any_spelling failed" in line for line in lakehouse("status").out
-    )
-
-
-def test_status_prints_an_aligned_table(lakehouse, fruits):
-    lines = lakehouse("status").out
-    assert lines[0].split(" | ")[0].strip() == "table"
-    assert lines[-2:] == [f"({len(TABLES) + 1} tables)", "t.fruits: not declared"]
-
-
 def test_files_lists_data_deletes_and_metadata_with_their_total(lakehouse, fruits):
     lakehouse(
         "sql", "--write", "ALTER TABLE t.fruits SET TBLPROPERTIES ('write.delete.mode' = 'merge-on-read');"
@@ -97,14 +79,6 @@ def test_files_lists_data_deletes_and_metadata_with_their_total(lakehouse, fruit
     total = sum(one["bytes"] for one in found)
     last = lakehouse("files", "lakehouse.t.fruits").out[-1]
     assert last == f"({len(found)} files, {total / 1024:.1f} KiB in total)"
-
-
-def test_checks_that_never_ran_have_no_result(settings):
-    from lakehouse.orchestration.instance import open_instance
-
-    with open_instance(settings) as instance:
-        found = last_checks(instance, defs.resolve_asset_graph(), TABLES)
-    assert set(found.values()) == {Checks()}
 
 
 def test_a_damaged_table_does_not_hide_the_others(lakehouse, home):

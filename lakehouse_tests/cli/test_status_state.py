@@ -30,9 +30,8 @@ from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
 from pyiceberg.schema import Schema
 from pyiceberg.types import NestedField, StringType
 
-from lakehouse.alerts.alert_state import AlertState, read_state, write_state
+from lakehouse.alerts.alert_state import AlertState, write_state
 from lakehouse.alerts.incidents import Firing, Incident, Kind
-from lakehouse.cli import status
 from lakehouse.definitions import TABLES, defs
 from lakehouse.iceberg.evolve.planning import ensure
 from lakehouse.iceberg.metadata.commit_properties import CommitProperties
@@ -139,67 +138,6 @@ def test_a_refused_table_is_blocked_until_its_input_changes(
     assert state_of(lakehouse) == (True, None, "stale")
 
 
-@pytest.mark.long
-def test_a_refused_table_that_was_published_since_is_not_blocked(
-    lakehouse, settings: Settings, arrive: Arrive
-) -> None:
-    came = arrive()
-    refuse(settings, came)
-    compute(settings, came)
-    assert state_of(lakehouse) == (False, None, "")
-
-
-@pytest.mark.long
-def test_rows_of_older_code_are_said(lakehouse, settings: Settings, arrive: Arrive) -> None:
-    def code() -> tuple[str | None, str]:
-        said = records(lakehouse("status", "--format", "json"))
-        (silver,) = (record for record in said if record["table"] == SILVER)
-        return silver["code"], state_of(lakehouse)[2]
-
-    assert code() == (None, "not there")
-    came = arrive()
-    compute(settings, came)
-    # As another tool writes it.
-    assert code() == ("unknown", "")
-    compute(settings, came, "0123456789ab")
-    assert code() == ("older", "older code")
-    now = asset_graph(defs).get(dg.AssetKey(["silver", "fruits"])).code_version
-    compute(settings, came, now)
-    assert code() == ("current", "")
-
-
-def health_of(lakehouse, table: str) -> str:
-    out = " ".join(line.strip() for line in lakehouse("status").out)
-    return out.partition(f" {table}: ")[2]
-
-
-def test_tables_are_shown_also_where_what_upkeep_remembers_is_damaged(
-    lakehouse, settings: Settings, arrive: Arrive
-) -> None:
-    for _ in range(6):
-        arrive()
-    client = open_engine(settings).catalog.client
-    client.create_namespace("monitoring")
-    client.create_table("monitoring.upkeep_runs", Schema(NestedField(1, "id", StringType())))
-    (metadata,) = settings.home.glob("warehouse/monitoring/upkeep_runs/metadata/*.json")
-    metadata.unlink()
-    said = health_of(lakehouse, BRONZE)
-    assert said.startswith("small files 5; unknown, since what upkeep remembers")
-
-
-def test_why_upkeep_leaves_small_files_is_said(lakehouse, arrive: Arrive) -> None:
-    for _ in range(6):
-        arrive()
-    said = health_of(lakehouse, BRONZE)
-    assert said.startswith("small files 5; ")
-    (plan,) = [
-        step["reason"]
-        for step in records(lakehouse("maintain", "--dry-run", "--format", "json"))
-        if (step["table"], step["step"]) == (BRONZE, "compact")
-    ]
-    assert said.startswith(f"small files 5; {plan}")
-
-
 def record_of(lakehouse, table: str = SILVER) -> dict[str, Any]:
     (one,) = (
         record
@@ -300,10 +238,6 @@ def test_the_worst_table_is_first_and_all_fits_100_columns(
     assert out[2].startswith(SILVER)
     assert max(map(len, out)) <= 100
     assert out[-2].startswith("error: silver.fruits has an incident, since ")
-    monkeypatch.setattr(status, "terminal_width", lambda: 100)
-    link = "\x1b]8;;http://127.0.0.1:3000/assets/silver/fruits\x1b\\silver.fruits has"
-    (incident,) = read_state(settings).open.values()
-    assert link in status._incident_line(incident)
 
 
 def test_a_feed_with_a_rejected_file_or_a_stopped_sensor_is_marked(

@@ -3,11 +3,9 @@
 import pyarrow as pa
 import pytest
 
-from lakehouse.cli.output.sparklines import ASCII, BLOCKS, marks_for, sparkline
-from lakehouse.cli.status_trend import trend_table
+from lakehouse.cli.output.sparklines import BLOCKS, sparkline
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.settings import Settings
-from lakehouse.site.table_trends import TableTrend
 from lakehouse_tests.cli.conftest import Lakehouse
 from lakehouse_tests.cli.outcomes import records
 
@@ -48,22 +46,6 @@ def test_the_table_shows_a_line_for_each_number(lakehouse: Lakehouse, grown: str
     assert "a mark is " in footer
 
 
-def test_without_a_table_it_says_so(lakehouse: Lakehouse):
-    assert lakehouse("status", "--trend").out[-1].startswith("(0 tables")
-
-
-def test_a_table_without_numbers_has_an_empty_line():
-    assert "silver.new" in trend_table({"silver.new": TableTrend()})
-
-
-@pytest.mark.parametrize(
-    ("encoding", "marks"),
-    [("utf-8", BLOCKS), ("ascii", ASCII), ("latin-1", ASCII), (None, ASCII), ("x", ASCII)],
-)
-def test_a_terminal_without_the_blocks_gets_plain_characters(encoding, marks):
-    assert marks_for(encoding) == marks
-
-
 @pytest.mark.parametrize(
     ("values", "lowest", "line"),
     [
@@ -76,4 +58,4 @@ def test_a_terminal_without_the_blocks_gets_plain_characters(encoding, marks):
     ],
 )
 def test_a_line_goes_from_the_least_to_the_greatest(values, lowest, line):
-    assert sparkline(values, BLOCKS, lowest=lowest) == line
+    assert sparkline(values, lowest=lowest) == line

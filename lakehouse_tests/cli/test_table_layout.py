@@ -27,27 +27,12 @@ def test_the_widest_texts_are_wrapped_between_words_and_numbers_are_not() -> Non
     ]
 
 
-def test_where_no_table_fits_each_row_is_a_list() -> None:
-    assert table(COLUMNS, ROWS[:1], width=20).splitlines() == [
-        "--------------------",
-        "fruit | Apple",
-        "said  | it is red,",
-        "      | or green,",
-        "      | and round",
-        "rows  | 12",
-        "(1 row)",
-    ]
-
-
-@pytest.mark.parametrize("width", range(8, 60))
-def test_no_line_is_wider_than_the_terminal_and_no_letter_is_lost(width: int) -> None:
+def test_words_are_broken_only_if_they_are_long() -> None:
     text = "a_path/that/has/no/space/in/it and some words"
-    lines = table([Column("p"), Column("q")], [[text, "0123456789"]], width=width).splitlines()[
-        :-1
-    ]
-    assert max(map(table_layout.cell_width, lines)) <= width
-    kept = "".join("".join(lines).split())
-    assert all(kept.count(letter) >= text.count(letter) for letter in set(text) - {" "})
+    lines = table([Column("p"), Column("q")], [[text, "0123456789"]], width=40).splitlines()
+    *rows, _ = lines
+    assert max(map(table_layout.cell_width, rows)) <= 40
+    assert "0123456789" in rows[2]
 
 
 @pytest.mark.parametrize(("is_terminal", "width"), [(True, 40), (False, None)])

@@ -20,15 +20,6 @@ def fruit_file(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def mostly_refused(tmp_path: Path) -> str:
-    """A file of fruits that is not delivered, of which most rows are refused."""
-    file = tmp_path / "most.csv"
-    rows = [f"{'x' if at < 60 else ''}{at},Fruit {at},false" for at in range(100)]
-    file.write_text("\n".join(["id,fruit,berry", *rows]), encoding="utf-8")
-    return str(file)
-
-
-@pytest.fixture
 def transactions(tmp_path: Path) -> str:
     """A file of transactions, one of which is refused."""
     file = tmp_path / "day.csv"
@@ -57,21 +48,12 @@ def test_a_sample_of_its_inputs_shows_rows_and_columns_and_writes_nothing(
 
     assert (ran.code, ran.err) == (0, [])
     assert ran.out[:2] == [
-        "Taken: 180 rows of bronze.raw_fruits; nothing is written.",
+        "Taken: 180 of 180 rows of bronze.raw_fruits; nothing is written.",
         "silver.fruits: 155 rows computed, 0 refused",
     ]
     assert "(20 of 155 rows; --format json has all)" in ran.out
     assert "berry  | boolean" in ran.out
     assert written(home) == before
-
-
-@pytest.mark.usefixtures("sample_fruits")
-def test_a_limit_is_of_the_rows_that_are_taken(lakehouse: Lakehouse) -> None:
-    ran = lakehouse("try", "silver.fruits", "--limit", "7", "--format", "csv")
-
-    assert ran.err[0] == "Taken: 7 of 180 rows of bronze.raw_fruits; nothing is written."
-    assert ran.out[0] == "id,fruit,berry"
-    assert len(ran.out) <= 8
 
 
 def test_a_file_is_tried_where_no_table_is_there_yet(
@@ -81,7 +63,7 @@ def test_a_file_is_tried_where_no_table_is_there_yet(
 
     assert (ran.code, ran.err) == (0, [])
     assert ran.out[:3] == [
-        "Taken: 2 rows of more.csv; nothing is written.",
+        "Taken: 2 of 2 rows of more.csv; nothing is written.",
         "bronze.raw_fruits: 2 rows computed",
         "silver.fruits: 2 rows computed, 1 refused",
     ]
@@ -89,26 +71,6 @@ def test_a_file_is_tried_where_no_table_is_there_yet(
     assert any('["castable_id"] | x02' in row for row in ran.out)
     assert not (home / "warehouse").exists()
     assert not (home / "dagster").exists()
-
-
-def test_that_a_first_run_would_publish_nothing_is_told(
-    lakehouse: Lakehouse, mostly_refused: str
-) -> None:
-    ran = lakehouse("try", "silver.fruits", "--file", mostly_refused)
-
-    assert (
-        "  refused_share: 0.6 (60 of 100 rows refused: castable_id 60); nothing would be"
-        " published"
-    ) in ran.out
-
-
-@pytest.mark.usefixtures("sample_fruits")
-def test_that_a_later_run_would_be_an_error_and_publish_is_told(
-    lakehouse: Lakehouse, mostly_refused: str
-) -> None:
-    ran = lakehouse("try", "silver.fruits", "--file", mostly_refused)
-
-    assert "  refused_share: 0.6 (60 of 100 rows refused: castable_id 60); warns" in ran.out
 
 
 def test_programs_get_the_refused_rows_with_their_reasons(

@@ -6,7 +6,6 @@ from contextlib import closing
 import pytest
 
 from lakehouse.cli.dev_processes.ui_address import PortTaken, UIAddress, listen
-from lakehouse.errors import UsageError
 from lakehouse.settings import Settings
 
 pytestmark = pytest.mark.unit
@@ -31,15 +30,3 @@ def test_the_next_port_is_used_unless_the_port_is_fixed() -> None:
             assert address.port == listener.getsockname()[1] > port
         with pytest.raises(PortTaken):
             listen("127.0.0.1", port, is_fixed=True)
-
-
-def test_a_port_without_a_webserver_is_not_served() -> None:
-    listener, address = listen("127.0.0.1", 20_000, is_fixed=False)
-    listener.close()
-    assert not address.is_served
-
-
-@pytest.mark.parametrize("host", ["no-such-host.invalid", "192.0.2.1"])
-def test_a_host_that_is_not_of_this_machine_is_a_usage_error(host: str) -> None:
-    with pytest.raises(UsageError, match=host):
-        listen(host, 3000, is_fixed=True)

@@ -55,21 +55,3 @@ def test_one_that_is_stopped_in_the_middle_leaves_nothing_too(
     with pytest.raises(KeyboardInterrupt):
         warm_up.main()
     assert not written[0].home.exists()
-
-
-def test_without_a_server_nothing_is_done(
-    written: list[Settings], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(warm_up, "find", lambda _: None)
-    monkeypatch.setattr(warm_up, "START_SECONDS", 0.5)
-    warm_up.main()
-    assert not written
-
-
-def test_it_waits_for_a_server_that_starts(
-    written: list[Settings], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    answers = iter([None, None, SERVER])
-    monkeypatch.setattr(warm_up, "find", lambda _: next(answers))
-    warm_up.main()
-    assert written

@@ -2,11 +2,8 @@
 and nothing is done.
 """
 
-from datetime import timedelta
-
 import pytest
 
-from lakehouse.alerts.alert_state import read_state
 from lakehouse_tests.cli.conftest import Lakehouse
 
 
@@ -33,24 +30,3 @@ def test_a_placeholder_is_no_reason(
 def test_a_placeholder_is_nobody(lakehouse: Lakehouse) -> None:
     ran = lakehouse("mute", "silver.fruits", "--until", "2h", "--by", "NAME")
     assert (ran.code, "--by is 'NAME'" in ran.err[0]) == (2, True)
-
-
-def test_a_table_is_muted_for_a_while(lakehouse: Lakehouse, settings) -> None:
-    assert lakehouse("mute", "silver.fruits", "--until", "2h").code == 0
-    (mute,) = read_state(settings).mutes.values()
-    assert mute.until - mute.at == timedelta(hours=2)
-
-
-def test_what_mutes_a_table_all_the_same_is_named_with_the_command_that_ends_it(
-    lakehouse: Lakehouse,
-) -> None:
-    assert lakehouse("mute", "silver.*", "--until", "3d").code == 0
-    assert lakehouse("mute", "silver.fruits", "--until", "2h").code == 0
-    (said,) = lakehouse("mute", "silver.fruits", "--off").out
-    assert said.startswith("silver.fruits is still muted by silver.*, until ")
-    assert said.endswith("; `lakehouse mute 'silver.*' --off` ends that.")
-    assert lakehouse("mute", "silver.*", "--off").out == ["silver.* is muted no more."]
-
-    assert lakehouse("mute", "silver.fruits", "--until", "2h").code == 0
-    (said,) = lakehouse("mute", "silver.*", "--off").out
-    assert said.startswith("silver.fruits is still muted, until ")

@@ -7,10 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from lakehouse.runtime.connect_server import SERVER_CLASS
+from lakehouse.runtime.connect_server import SERVER_CLASS, properties_text
 from lakehouse.runtime.session_configuration import session_configuration
 from lakehouse.runtime.spark_address import problem_of
-from lakehouse.runtime.spark_properties import properties_text
 from lakehouse.settings import Settings
 from lakehouse_tests.cli.commands import free_port
 from lakehouse_tests.cluster.spark_cluster import Part, SparkCluster, spark_program

@@ -4,12 +4,9 @@ tables must hold in the end.
 
 from pathlib import Path
 
-import dagster as dg
-
 from lakehouse.cli.program import run
 from lakehouse.iceberg.write import stage
 from lakehouse.ingestion.staged_rows import open_staging
-from lakehouse.orchestration.instance import open_instance
 from lakehouse.storage.stores import open_store
 from lakehouse_tests.cluster.gates import let_wait
 from lakehouse_tests.cluster.lake import Lake
@@ -58,9 +55,3 @@ def check_once(lake: Lake, *names: str) -> None:
     assert staging is not None
     assert staging.store.all_versions("staging/") == []
     assert open_store(lake.settings).objects(_INBOX) == []
-
-
-def run_statuses(lake: Lake) -> list[dg.DagsterRunStatus]:
-    """Return what became of the runs, the first one first."""
-    with open_instance(lake.settings) as instance:
-        return [found.status for found in reversed(instance.get_runs())]

@@ -75,12 +75,8 @@ def restless_spark(
 
 @pytest.mark.parametrize(
     ("kind", "work"),
-    [
-        ("classic", ["merge"]),
-        ("classic", [*WORK]),
-        ("connect", [*WORK]),
-    ],
-    ids=["classic", "classic, before all work", "connect, before all work"],
+    [("classic", [*WORK]), ("connect", [*WORK])],
+    ids=["classic", "connect"],
 )
 def test_a_run_whose_executors_left_in_the_middle_goes_on_with_others(
     cluster: SparkCluster, aws_settings: Settings, kind: str, work: list[str]

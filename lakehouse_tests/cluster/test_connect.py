@@ -25,7 +25,6 @@ def without(configuration: Mapping[str, str], name: str) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("lack", "command", "said"),
     [
-        (JARS, ["sql", "SELECT 1"], "lacks the jar of Iceberg (org.apache.iceberg:"),
         pytest.param(
             EXTENSIONS,
             ["sql", "SELECT 1"],

@@ -2,27 +2,15 @@
 no file of the driver's.
 """
 
-import io
-import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from lakehouse.cluster_settings import ARCHIVE_PYTHON
 from lakehouse.runtime import jars
 from lakehouse.runtime.connect_server import server_configuration
-from lakehouse.runtime.executor_archive import (
-    MANIFEST,
-    REQUIRED_PACKAGES,
-    ArchiveManifest,
-    installed_packages,
-    launcher_text,
-    platform_here,
-    python_here,
-    write_archive,
-)
+from lakehouse.runtime.executor_archive import python_here, write_archive
 from lakehouse.settings import Settings
 from lakehouse.storage.s3 import open_bucket
 from lakehouse_tests.cluster.connect_server import connect_server
@@ -89,40 +77,15 @@ def test_their_python_alone_cannot_read(bare_cluster, aws_settings, home):
     assert "No module named 'pyarrow'" in warning
 
 
-@pytest.mark.parametrize("place", ["file", "bucket"])
-def test_executors_read_by_the_archive(bare_cluster, archive, aws_settings, home, place):
-    told = archive.env if place == "file" else archive.in_bucket(aws_settings)
-    env = bare_cluster.client_environment | told
+def test_executors_read_by_the_archive(bare_cluster, archive, aws_settings, home):
+    env = bare_cluster.client_environment | archive.env
 
     assert read_and_check(aws_settings, home, env, driver_reads=False) == []
 
 
-@pytest.mark.parametrize("place", ["file", "bucket"])
-def test_a_client_of_a_server_sends_it(bare_cluster, archive, aws_settings, home, place):
-    told = archive.env if place == "file" else archive.in_bucket(aws_settings)
+def test_a_client_of_a_server_sends_it(bare_cluster, archive, aws_settings, home):
+    told = archive.in_bucket(aws_settings)
     given = server_configuration(aws_settings, str(jars.jar_dir(aws_settings).expanduser()))
     with connect_server(bare_cluster, aws_settings, given) as server:
         env = server.client_environment | told
         assert read_and_check(aws_settings, home, env, driver_reads=False) == []
-
-
-def test_without_that_python_the_driver_reads_and_says_so(
-    bare_cluster, aws_settings, home, tmp_path
-):
-    """Such as on a worker that has another minor version."""
-    manifest = ArchiveManifest.of(REQUIRED_PACKAGES, installed_packages(REQUIRED_PACKAGES))
-    content = {
-        MANIFEST: manifest.to_json(),
-        ARCHIVE_PYTHON: launcher_text("9.99", platform_here()).encode(),
-    }
-    with tarfile.open(tmp_path / "env.tar.gz", "w:gz") as made:
-        for name, text in content.items():
-            entry = tarfile.TarInfo(name)
-            entry.size, entry.mode = len(text), 0o755
-            made.addfile(entry, io.BytesIO(text))
-    env = bare_cluster.client_environment | Archive(tmp_path / "env.tar.gz").env
-
-    (warning,) = read_and_check(aws_settings, home, env, driver_reads=True)
-
-    assert "executors cannot: No python9.99 is on the PATH of " in warning
-    assert "\n" not in warning

@@ -90,9 +90,8 @@ BARE_PYTHON = os.path.realpath(sys.executable)
     [
         ("classic", "/no/python", 'Cannot run program "/no/python"'),
         ("classic", BARE_PYTHON, "No module named 'pyarrow'"),
-        ("connect", BARE_PYTHON, "No module named 'pyarrow'"),
     ],
-    ids=["no Python", "no pyarrow", "no pyarrow behind a Connect server"],
+    ids=["no Python", "no pyarrow"],
 )
 def test_without_what_reading_needs_the_driver_reads(
     cluster, aws_settings, home, kind, python, why

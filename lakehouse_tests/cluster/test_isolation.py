@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse_tests.cluster.spark_cluster import Part, on_account
+from lakehouse_tests.cluster.spark_cluster import Part
 from lakehouse_tests.processes import ROOT, engine_of_process, start
 
 pytestmark = pytest.mark.e2e
@@ -53,16 +53,3 @@ def test_a_worker_sees_neither_the_clone_nor_jars(cluster, settings):
         assert names_seen(worker, ROOT) == environment
         # Where a Java needs a wrapper, that is there.
         assert names_seen(worker, cache) <= {"java"}
-
-
-@pytest.mark.soak
-def test_neither_a_connect_server_nor_its_tasks_see_a_file_of_a_client(
-    aws_connect, aws_settings, home, tmp_path
-):
-    file = tmp_path / "clients.txt"
-    file.write_text("one\n", encoding="utf-8")
-    env = on_account(aws_settings) | aws_connect.client_environment
-
-    there = start(home, read_lines, env=env, file=str(file))
-
-    assert "PATH_NOT_FOUND" in there.result()["error"]

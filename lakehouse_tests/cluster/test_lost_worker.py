@@ -3,24 +3,15 @@
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from lakehouse.ingestion import executor_reading
-from lakehouse.ingestion.staged_rows import open_staging
-from lakehouse.settings import Settings
-from lakehouse.storage.stores import open_store
-from lakehouse_tests.cluster.connect_server import connect_server
 from lakehouse_tests.cluster.deliveries import BROUGHT, WORK, Deliveries
 from lakehouse_tests.cluster.gates import let_wait, wait_until_asked
-from lakehouse_tests.cluster.lake import KINDS
-from lakehouse_tests.cluster.spark_cluster import SparkCluster, on_account
-from lakehouse_tests.cluster.test_executor_reading import land_waiting
-from lakehouse_tests.conftest import settings_at
-from lakehouse_tests.ingestion.conftest import FRUITS
+from lakehouse_tests.cluster.spark_cluster import SparkCluster
 from lakehouse_tests.processes import Child, engine_of_process, start, wait_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.soak]
@@ -84,12 +75,6 @@ def let_readers_wait(gate: Path) -> None:
     )
 
 
-def read_slowly(gate: str) -> dict[str, Any]:
-    """Land what waits in the inbox of the fruits, by executors that wait at a gate."""
-    let_readers_wait(Path(gate))
-    return land_waiting(driver_reads=False)
-
-
 def kill_working(cluster: SparkCluster, gate: Path, child: Child) -> None:
     """Kill the worker that has a task at a gate, and open it once another has come, and the task
     that was lost is run again.
@@ -115,16 +100,6 @@ def attempts_again(cluster: SparkCluster) -> int:
     return sum(len(AGAIN.findall(worker.executors_said())) for worker in cluster.workers)
 
 
-@contextmanager
-def spark_of(cluster: SparkCluster, settings: Settings, kind: str) -> Iterator[dict[str, str]]:
-    """What a process is told whose Spark is the cluster, by itself or behind a Connect server."""
-    if kind == "classic":
-        yield cluster.client_environment
-        return
-    with connect_server(cluster, settings, kept=cluster.kept) as server:
-        yield server.client_environment
-
-
 def write_while_workers_die(
     cluster: SparkCluster, home: Path, env: dict[str, str], gates: Path
 ) -> None:
@@ -141,46 +116,8 @@ def write_while_workers_die(
     assert done == {**BROUGHT, "staged": 0}
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_worker_killed_at_a_running_task_costs_time_and_nothing_else(
-    mortal_cluster: SparkCluster, shared_home: Path, kind: str
+def test_a_worker_killed_at_a_running_task_costs_only_time(
+    mortal_cluster: SparkCluster, shared_home: Path
 ) -> None:
-    with spark_of(mortal_cluster, settings_at(shared_home), kind) as env:
-        write_while_workers_die(mortal_cluster, shared_home, env, shared_home / kind)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_neither_does_one_that_writes_to_a_bucket_and_sees_no_file_of_the_drivers(
-    mortal_cluster: SparkCluster, aws_settings: Settings, gate: Path, kind: str
-) -> None:
-    with spark_of(mortal_cluster, aws_settings, kind) as spark:
-        env = on_account(aws_settings) | spark
-        write_while_workers_die(mortal_cluster, aws_settings.home, env, gate)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_worker_killed_when_it_has_staged_files_has_them_read_again_and_landed_once(
-    mortal_cluster: SparkCluster, aws_settings: Settings, gate: Path, kind: str
-) -> None:
-    for number in range(3):
-        row = f"{number},Fig,true"
-        open_store(aws_settings).write_text(
-            f"{FRUITS.inbox}{number}.csv", f"id,fruit,berry\n{row}\n"
-        )
-    with spark_of(mortal_cluster, aws_settings, kind) as spark:
-        env = on_account(aws_settings) | spark | BY_EXECUTORS
-        child = start(aws_settings.home, read_slowly, env=env, gate=str(gate))
-        try:
-            kill_working(mortal_cluster, gate, child)
-            done = child.result()
-        finally:
-            child.kill()
-
-    assert done == {
-        "rows": [{"id": str(n), "_source_file": f"{n}.csv"} for n in range(3)],
-        "rejected": [],
-        "warnings": [],
-    }
-    staging = open_staging(aws_settings)
-    assert staging is not None
-    assert staging.store.all_versions("staging/") == []
+    env = mortal_cluster.client_environment
+    write_while_workers_die(mortal_cluster, shared_home, env, shared_home / "gates")

@@ -1,7 +1,5 @@
 """Commands on a cluster that has no core for them, and one on a cluster that has."""
 
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,7 +9,7 @@ from lakehouse.runtime.connect_server import server_configuration
 from lakehouse.settings import Settings
 from lakehouse_tests.cli.commands import LAKEHOUSE
 from lakehouse_tests.cluster.connect_server import connect_server
-from lakehouse_tests.cluster.lake import KINDS, lake_on
+from lakehouse_tests.cluster.lake import lake_on
 from lakehouse_tests.cluster.spark_cluster import SparkCluster, on_account
 from lakehouse_tests.processes import Child, engine_of_process, start, start_command, wait_for
 
@@ -20,21 +18,12 @@ IMPATIENT = {"LAKEHOUSE_EXECUTOR_WAIT_SECONDS": "10"}
 ONE = [LAKEHOUSE, "sql", "SELECT 1 AS one"]
 
 
-def hold_cores(note: str) -> None:
-    """Work on a cluster until somebody ends this."""
-    engine = engine_of_process()
-    assert engine.spark.range(1).count() == 1
-    Path(note).write_text(engine.page(), encoding="utf-8")
-    time.sleep(600)
-
-
 def work_until_opened(gate: str) -> None:
     """Ask for more tasks than one executor has cores, which end when a gate is opened."""
     from pyspark.sql.functions import udf
 
     def wait(value: int) -> int:
         # Runs in a worker of Spark, which imports nothing of the tests.
-        from pathlib import Path
         from time import sleep
 
         while not Path(gate).exists():
@@ -50,58 +39,11 @@ def lines_of(command: Child) -> list[str]:
     return [line for line in command.said.splitlines() if not line.endswith(" …")]
 
 
-@pytest.fixture
-def holding(cluster: SparkCluster, home: Path, tmp_path: Path) -> Iterator[Child]:
-    """A process that has all cores of the cluster."""
-    note = tmp_path / "holds"
-    env = {
-        **cluster.client_environment,
-        "LAKEHOUSE_EXECUTORS": "2",
-        "LAKEHOUSE_NAME": "nightly",
-    }
-    child = start(home, hold_cores, env=env, note=str(note))
-    try:
-        wait_for(lambda: note.exists() or not child.is_alive, "a first application")
-        assert child.is_alive, child.said
-        yield child
-    finally:
-        child.kill()
-
-
-def test_a_second_command_beside_one_that_holds_all_cores_says_so_in_one_line(
-    cluster, holding, tmp_path
-):
-    env = cluster.client_environment | IMPATIENT
-    second = start_command(ONE, tmp_path / "second" / "home", env=env)
-
-    assert second.status() == 1
-    (line,) = lines_of(second)
-    assert f"No executor came within 10 s on {cluster.url}" in line
-    assert "0 of its 2 cores" in line
-    assert "lakehouse nightly (local)" in line
-
-
-def test_a_command_leaves_a_core_to_the_next(cluster, home, tmp_path):
-    note = tmp_path / "works"
-    first = start(home, hold_cores, env=cluster.client_environment, note=str(note))
-    try:
-        wait_for(lambda: note.exists() or not first.is_alive, "a first application")
-        assert note.read_text(encoding="utf-8").startswith("http://127.0.0.1:"), first.said
-        second = start_command(
-            ONE, tmp_path / "second" / "home", env=cluster.client_environment
-        )
-        assert second.status() == 0, second.said
-        assert "(1 row)" in second.said
-    finally:
-        first.kill()
-
-
-@pytest.mark.parametrize("kind", KINDS)
 def test_a_cluster_without_workers_is_named(
-    cluster_without_workers: SparkCluster, aws_settings: Settings, kind: str
+    cluster_without_workers: SparkCluster, aws_settings: Settings
 ) -> None:
     page = {"LAKEHOUSE_SPARK_MASTER_PAGE": cluster_without_workers.web_url}
-    with lake_on(cluster_without_workers, aws_settings, kind) as lake:
+    with lake_on(cluster_without_workers, aws_settings, "classic") as lake:
         command = start_command(ONE, aws_settings.home, env={**lake.env, **page, **IMPATIENT})
         try:
             assert command.status() == 1

@@ -1,8 +1,5 @@
-"""What `make soak` shows of a cluster at length, in a small form that `.ci/run` has time for: one
-cluster, one Connect server in front of it and one account for all tests of this file, few rows, and
-waits of seconds. What takes a minute and more even so is in `make soak` too.
-
-CONTRIBUTING.md has the table of what is the small form of what.
+"""What users see on a cluster whose workers and clients fail: one cluster, one Connect server in front
+of it and one account for all tests of this file.
 """
 
 import importlib.metadata
@@ -20,7 +17,6 @@ from lakehouse.scaffolding.begin_project import begin_project
 from lakehouse.settings import Settings
 from lakehouse_tests.cluster import library
 from lakehouse_tests.cluster.connect_server import ConnectServer, connect_server
-from lakehouse_tests.cluster.deliveries import BROUGHT
 from lakehouse_tests.cluster.disturbed_ingest import (
     ingest_and_give_up_soon,
     ingest_while_publishing_waits,
@@ -28,16 +24,13 @@ from lakehouse_tests.cluster.disturbed_ingest import (
 )
 from lakehouse_tests.cluster.gates import wait_until_asked
 from lakehouse_tests.cluster.lake import Lake
-from lakehouse_tests.cluster.short_story import check_told, live_through
 from lakehouse_tests.cluster.slow_ingest import FILES, check_once, deliver, ingest_slowly
 from lakehouse_tests.cluster.spark_cluster import SparkCluster, on_account
-from lakehouse_tests.cluster.test_come_and_go import RESTLESS, write_in_pauses
 from lakehouse_tests.cluster.test_connect import JARS, without
 from lakehouse_tests.cluster.test_executor_reading import BARE_PYTHON
 from lakehouse_tests.cluster.test_lost_worker import (
     BY_EXECUTORS,
     kill_working,
-    write_while_workers_die,
 )
 from lakehouse_tests.cluster.test_no_executor import ONE, lines_of
 from lakehouse_tests.cluster.test_no_worker_left import kill_all, start_two
@@ -48,8 +41,6 @@ pytestmark = pytest.mark.e2e
 WAIT = "LAKEHOUSE_EXECUTOR_WAIT_SECONDS"
 HOPELESS = {WAIT: "2"}
 """For a command that gets no executor, however long it waits."""
-IMPATIENT = {WAIT: "10"}
-"""For one that had executors."""
 _NAME = "lakehouse nightly"
 
 
@@ -141,28 +132,6 @@ def test_what_a_server_lacks_is_said_in_one_line(mortal_cluster, account, home):
         assert "`lakehouse connect-conf` prints what the server is to be started with." in line
 
 
-@pytest.mark.soak
-def test_a_run_whose_executors_left_in_the_middle_goes_on_with_others(
-    mortal_cluster, account, home
-):
-    given = " ".join(f"{name}={value}" for name, value in RESTLESS.items())
-    spark = {**mortal_cluster.client_environment, "LAKEHOUSE_SPARK_CONF": given}
-    child = start(home, write_in_pauses, env=on_account(account) | spark, work=["merge"])
-    try:
-        done = child.result()
-    finally:
-        child.kill()
-
-    application = done.pop("application")
-    assert done == {**BROUGHT, "pauses": ["merge"]}
-    executors = [
-        folder
-        for worker in mortal_cluster.workers
-        for folder in worker.folder.glob(f"work/{application}/*")
-    ]
-    assert len(executors) > 1
-
-
 def test_a_command_beside_one_that_holds_all_cores_says_so_in_one_line(
     server, mortal_cluster, tmp_path
 ):
@@ -177,34 +146,19 @@ def test_a_command_beside_one_that_holds_all_cores_says_so_in_one_line(
 
 
 @pytest.mark.soak
-def test_days_come_are_kept_and_computed_anew_and_somebody_is_erased(
-    server, mortal_cluster, account, tmp_path
-):
-    env = client_of(server, mortal_cluster, account)
-    told = start(
-        account.home, live_through, env=env, folder=str(tmp_path / "generated")
-    ).result()
-
-    check_told(told)
-
-
-@pytest.mark.soak
 def test_the_code_of_somebody_else_runs_on_executors(server, mortal_cluster, account, tmp_path):
     root = tmp_path / "library"
     begin_project(root, "library", importlib.metadata.version("lakehouse"))
     library.write_code(root / "library")
     env = client_of(server, mortal_cluster, account) | BY_EXECUTORS
     lake = Lake(replace(account, home=tmp_path / "home"), env, root)
-    for feed, files in library.write_files(tmp_path, 0).items():
+    for feed, files in library.write_files(tmp_path).items():
         lake.put(feed, *files)
     said = lake.run("ingest")
 
     assert "The driver read the files" not in said
     rows = lake.rows("gold.branches")
-    expected = library.loans_by_branch(library.DELIVERIES[:1])
-    assert {row["branch"]: row["loans"] for row in rows} == {
-        branch: count for branch, (count, _) in expected.items()
-    }
+    assert {row["branch"]: row["loans"] for row in rows} == library.loans_by_branch()
     for row in rows:
         title, _, shelf = row["dearest"].partition(" [")
         assert title.startswith(shelf[0].lower()) and not title.endswith((".", " ", ","))
@@ -227,33 +181,25 @@ def test_a_worker_killed_when_it_has_staged_files_has_them_read_again_and_landed
     fruits.check()
 
 
-def test_without_workers_a_run_publishes_and_fails_by_name_and_the_next_does_what_is_left(
+def test_without_workers_a_run_publishes_and_continues_with_new_ones(
     fruits, mortal_cluster, gate, tmp_path
 ):
     landed = len(fruits.lake.rows("bronze.raw_fruits"))
-    with fruits.ingest(ingest_while_publishing_waits, gate, **IMPATIENT) as child:
+    with fruits.ingest(ingest_while_publishing_waits, gate) as child:
         wait_until_asked(gate, child)
         kill_all(mortal_cluster)
         try:
             (gate / "opened").touch()
             wait_for((gate / "published").exists, "an append that is published", 300)
+            assert len(fruits.lake.rows("bronze.raw_fruits")) > landed
             env = {**fruits.lake.env, **HOPELESS}
             other = start_command(ONE, tmp_path / "other" / "home", env=env)
-            assert child.result() == 1
             assert other.status() == 1
         finally:
             start_two(mortal_cluster)
-    assert len(fruits.lake.rows("bronze.raw_fruits")) > landed
-    (line,) = [line for line in child.said.splitlines() if "xecutor" in line]
-    assert (
-        f"All executors on {mortal_cluster.url} ended in the middle of it, and no other came"
-        " within 10 s: it has no worker. What was published stays;" in line
-    )
+        assert child.result() == 0
     (line,) = lines_of(other)
     assert f"No executor came within 2 s on {mortal_cluster.url}: it has no worker." in line
-
-    fruits.lake.run("ingest", "fruits")
-
     fruits.check()
 
 
@@ -270,13 +216,6 @@ def test_what_the_server_of_a_killed_client_commits_later_harms_nobody(
     fruits.lake.run("ingest", "fruits")
 
     fruits.check()
-
-
-def test_a_worker_killed_at_a_running_task_costs_time_and_nothing_else(
-    server, mortal_cluster, account, gate, home
-):
-    env = client_of(server, mortal_cluster, account)
-    write_while_workers_die(mortal_cluster, home, env, gate)
 
 
 @pytest.mark.soak

@@ -222,15 +222,6 @@ def test_the_declaration_of_the_readme_is_one():
 
 
 @pytest.mark.unit
-def test_the_declaration_of_the_rules_is_one():
-    names: dict[str, object] = {}
-    (block,) = blocks(RULES)
-    exec(block.text, names)
-
-    assert len(names["ORDERS"].rules) == 10
-
-
-@pytest.mark.unit
 def test_the_declaration_of_the_versions_is_one():
     names: dict[str, object] = {}
     (block,) = blocks(VERSIONS)
@@ -360,13 +351,6 @@ def test_the_layout_in_the_readme_names_every_folder():
 
 
 @pytest.mark.unit
-def test_the_files_to_read_first_exist():
-    files = re.findall(r"`([\w/]+\.py)`", README.split("## Layout")[1])
-    assert files
-    assert [file for file in files if not (ROOT / "lakehouse" / file).exists()] == []
-
-
-@pytest.mark.unit
 @pytest.mark.parametrize("path", PAGES, ids=str)
 def test_links_between_pages_lead_somewhere(path):
     text = (ROOT / path).read_text(encoding="utf-8")
@@ -407,35 +391,3 @@ def test_every_picture_is_shown_and_small():
     pictures = {path.name: path.stat().st_size for path in (ROOT / "docs/images").iterdir()}
     assert set(pictures) == shown
     assert [name for name, size in pictures.items() if size > MOST_PICTURE_BYTES] == []
-
-
-DONE_IN = {
-    "cluster": "cluster/test_page.py",
-    "glue": "orchestration/table_jobs/test_glue_job.py",
-    "iceberg-on-aws-snippets": "docs/test_snippets.py",
-    "reference": "docs/test_reference.py",
-    "why": "docs/test_why.py",
-}
-"""Which tests run the commands and the code of a page, where they are not here."""
-
-
-@pytest.mark.unit
-@pytest.mark.parametrize("path", PAGES, ids=str)
-def test_what_a_page_shows_is_run_by_some_test(path):
-    is_run = {block.language for block in blocks((ROOT / path).read_text(encoding="utf-8"))} & {
-        "bash",
-        "python",
-        "sql",
-    }
-    done_in = ROOT / "lakehouse_tests" / DONE_IN.get(path.stem, "docs/test_pages.py")
-    named = re.search(rf'["/]{path.stem}(\.md)?"|_{path.stem}', done_in.read_text("utf-8"))
-    assert named or path.stem in DONE_IN or not is_run, f"no test runs what {path} shows"
-
-
-@pytest.mark.unit
-@pytest.mark.parametrize("path", PAGES, ids=str)
-def test_every_block_of_a_page_is_run_or_says_why_not(path):
-    known = {"bash", "json", "python", "text", "sql"}
-    assert {
-        block.language for block in blocks((ROOT / path).read_text(encoding="utf-8"))
-    } <= known

@@ -3,9 +3,6 @@ said to be, and there.
 """
 
 import ast
-import io
-import os
-import shlex
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -32,7 +29,6 @@ from lakehouse.iceberg.metadata.pyspark_internals import (
     connect_channel,
     has_context,
     java_property,
-    launch_jvm,
     set_connect_retries,
     waits_without_executor,
 )
@@ -176,23 +172,3 @@ def test_no_other_module_uses_it_nor_what_is_private_to_another_library() -> Non
         "iceberg/metadata/pyiceberg_internals.py",
         "iceberg/metadata/pyspark_internals.py",
     }
-
-
-@pytest.mark.unit
-def test_a_jvm_is_started_with_no_configuration_among_its_arguments(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    given: list[object] = []
-
-    def launch(conf: object, _: object) -> None:
-        given.extend((conf, shlex.split(os.environ["PYSPARK_SUBMIT_ARGS"])))
-
-    monkeypatch.setattr("pyspark.java_gateway.launch_gateway", launch)
-    said = "--packages 'a b:1' --conf spark.a=1 pyspark-shell"
-    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", said)
-    file = tmp_path / "it's a file"
-    packages, properties = ("--packages", "a b:1"), ("--properties-file", str(file))
-    launch_jvm(file, io.BytesIO(), packages, os.environ["PYSPARK_SUBMIT_ARGS"])
-
-    assert given == [None, [*packages, *properties, "pyspark-shell"]]
-    assert os.environ["PYSPARK_SUBMIT_ARGS"] == said

@@ -5,16 +5,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from zipfile import ZipFile
 
-import dagster as dg
 import pytest
 from pyspark import cloudpickle
 from pyspark.sql.functions import udf
 
 from lakehouse.runtime.code_on_executors import send_project
-from lakehouse.runtime.deployment import engine_resource
-from lakehouse.runtime.project_code import process_code
 from lakehouse.settings import Settings
 from lakehouse_tests.cli.projects import forget
 
@@ -70,36 +66,3 @@ def test_its_functions_run_and_what_they_import_is_there(spark, project):
 def test_of_the_sample_pipelines_and_of_what_is_not_imported_nothing_is_sent(settings, project):
     send_project(None, settings)
     send_project(None, project)
-
-
-class Session:
-    """Stands for a session of Spark, which notes what it is sent."""
-
-    def __init__(self) -> None:
-        self.sparkContext = self
-        self.files: list[Path] = []
-
-    def addPyFile(self, file: str) -> None:  # noqa: N802
-        """Take a zip."""
-        self.files.append(Path(file))
-
-    def read(self, name: str) -> str:
-        """Return a file of the project as it was sent."""
-        (project,) = (file for file in self.files if file.name.startswith("project-"))
-        return ZipFile(project).read(name).decode()
-
-
-@pytest.mark.unit
-def test_a_file_that_is_edited_after_a_run_began_is_sent_as_it_was(project, tmp_path):
-    process_code.cache_clear()
-    import_module("sent_shop.assets")
-    on_cluster = replace(project, spark_master="spark://10.0.0.1:7077")
-    session = Session()
-
-    with dg.build_resources({"engine": engine_resource(lambda: on_cluster)}):
-        (tmp_path / "sent_shop" / "words.py").write_text("def louder(text):\n    return ''\n")
-        (tmp_path / "sent_shop" / "later.py").write_text("A = 1\n")
-        send_project(session, on_cluster)
-
-    assert session.read("sent_shop/words.py") == WORDS
-    assert session.read("sent_shop/later.py") == "A = 1\n"

@@ -1,12 +1,9 @@
 """What a deployment's engine is made of, before any Spark is started."""
 
-from dataclasses import replace
-
 import pytest
 
 from lakehouse.errors import LakehouseError
 from lakehouse.runtime.deployment import masking_key, open_engine
-from lakehouse.runtime.s3a import s3a_options
 
 
 def test_opening_an_engine_starts_no_spark(settings):
@@ -14,11 +11,6 @@ def test_opening_an_engine_starts_no_spark(settings):
 
     assert engine.catalog.tables() == []
     assert engine.lock_dir == settings.home / "locks"
-
-
-def test_spark_is_told_how_to_reach_the_bucket_that_rows_are_kept_in(settings, aws_settings):
-    assert open_engine(aws_settings).store_options == s3a_options(aws_settings) != {}
-    assert open_engine(replace(settings, region="eu-central-1")).store_options == {}
 
 
 def test_a_home_makes_one_masking_key_and_keeps_it_to_itself(settings):
@@ -39,7 +31,3 @@ def test_a_lost_masking_key_is_not_replaced(settings):
         masking_key(settings)
 
     assert not (settings.home / "masking.key").exists()
-
-
-def test_a_masking_key_that_is_set_is_used(settings):
-    assert masking_key(replace(settings, masking_key="of all hosts")) == b"of all hosts"

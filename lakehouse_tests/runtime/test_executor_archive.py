@@ -13,16 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse.errors import SetupError, UsageError
+from lakehouse.errors import SetupError
 from lakehouse.runtime.executor_archive import (
-    REQUIRED_PACKAGES,
     ArchiveManifest,
     archive_bytes,
     archive_file,
     installed_packages,
     platform_here,
     python_here,
-    read_manifest,
     require_archive,
     runtime_files,
 )
@@ -67,10 +65,10 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
     return install
 
 
-def archive_of(*asked: str) -> bytes:
-    """Return an archive of packages that are installed here."""
-    packages = installed_packages(asked)
-    return archive_bytes(ArchiveManifest.of(asked, packages), runtime_files(packages))
+def archive_of(*requested: str) -> bytes:
+    """Return an archive of installed packages."""
+    files = runtime_files(installed_packages(requested))
+    return archive_bytes(ArchiveManifest.of(requested), files)
 
 
 def unpack(archive: bytes, folder: Path) -> Path:
@@ -122,24 +120,6 @@ def test_a_python_without_packages_has_those_of_the_archive(
     assert "No module named 'pyarrow'" in ran.stderr
 
 
-def test_what_spark_set_comes_before_the_archive(
-    install: Install, tmp_path: Path, workers_path: dict[str, str]
-) -> None:
-    install("apple")
-    python = unpack(archive_of("apple"), tmp_path / "env")
-    (tmp_path / "of_spark").mkdir()
-    (tmp_path / "of_spark" / "apple.py").write_text("VERSION = 'of Spark'\n")
-
-    ran = run(
-        python,
-        "import apple; print(apple.VERSION)",
-        PYTHONPATH=str(tmp_path / "of_spark"),
-        **workers_path,
-    )
-
-    assert (ran.stdout, ran.stderr) == ("of Spark\n", "")
-
-
 def test_without_a_python_of_the_minor_version_one_line_says_so(
     install: Install, tmp_path: Path
 ) -> None:
@@ -150,20 +130,6 @@ def test_without_a_python_of_the_minor_version_one_line_says_so(
     assert ran.returncode == 127
     assert ran.stderr.startswith(f"No python{python_here()} is on the PATH of ")
     assert ran.stderr.count("\n") == 1
-
-
-def test_on_another_platform_one_line_says_so(
-    install: Install, tmp_path: Path, workers_path: dict[str, str]
-) -> None:
-    install("apple")
-    packages = installed_packages(["apple"])
-    manifest = replace(ArchiveManifest.of(["apple"], packages), platform="Plan9 pdp11")
-    python = unpack(archive_bytes(manifest, runtime_files(packages)), tmp_path / "env")
-    ran = run(python, "", **workers_path)
-
-    assert ran.returncode == 127
-    assert "is for Plan9 pdp11, and " in ran.stderr
-    assert ran.stderr.endswith(f" is {platform_here()}\n")
 
 
 def test_the_same_packages_give_the_same_bytes(install: Install) -> None:
@@ -203,15 +169,6 @@ def test_requirements_are_followed_by_what_they_are_for(install: Install) -> Non
     assert list(installed_packages(["apple"])) == ["apple", "pear", "quince"]
 
 
-def test_what_is_not_installed_is_named(install: Install) -> None:
-    install("apple", requires=["no-such-pear"])
-
-    with pytest.raises(UsageError, match=r"'no-such-fig' is not installed here"):
-        installed_packages(["no-such-fig"])
-    with pytest.raises(SetupError, match=r"no-such-pear is not installed here, and another"):
-        installed_packages(["apple"])
-
-
 @pytest.mark.parametrize("origin", ['{"url": "file:///a", "dir_info": {"editable": true}}', ""])
 def test_a_package_whose_code_lies_elsewhere_is_refused(install: Install, origin: str) -> None:
     notes = install("apple")
@@ -222,20 +179,6 @@ def test_a_package_whose_code_lies_elsewhere_is_refused(install: Install, origin
 
     with pytest.raises(SetupError, match="apple is installed without a list of its files"):
         runtime_files({"apple": PathDistribution(notes)})
-
-
-def test_a_file_that_is_gone_is_named(install: Install) -> None:
-    notes = install("apple")
-    (notes.parent / "apple" / "__init__.py").unlink()
-
-    with pytest.raises(SetupError, match=r"has no .*/apple/__init__\.py"):
-        runtime_files(installed_packages(["apple"]))
-
-
-def test_what_reads_files_there_is_installed_here() -> None:
-    files = runtime_files(installed_packages(REQUIRED_PACKAGES))
-
-    assert {f"{name}/__init__.py" for name in (*REQUIRED_PACKAGES, "botocore")} <= files.keys()
 
 
 def test_an_archive_that_is_as_it_would_be_made_now_will_do(
@@ -255,80 +198,47 @@ def test_an_archive_that_is_as_it_would_be_made_now_will_do(
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    "change",
     [
-        ({"python": "3.9"}, f"is for Python 3.9, and this is {python_here()}"),
-        ({"platform": "Plan9 pdp11"}, f"is for Plan9 pdp11, and this is {platform_here()}"),
-        ({"packages": {"apple": "0.9"}}, "has apple 0.9 (here 1.0)"),
-        ({"packages": {}}, "has apple not at all (here 1.0)"),
-        ({"packages": {"apple": "1.0", "fig": "1"}}, "has fig 1 (here not)"),
-        ({"requested": ("no-such-fig",)}, "has a package that is not here"),
+        {"python": "3.9"},
+        {"platform": "Plan9 pdp11"},
+        {"packages": {"apple": "0.9"}},
+        {"requested": ("no-such-fig",), "packages": {"no-such-fig": "1"}},
     ],
 )
-def test_a_stale_archive_is_named_with_what_makes_it_anew(
-    install: Install,
-    settings: Settings,
-    tmp_path: Path,
-    change: dict[str, object],
-    said: str,
+def test_a_stale_archive_is_rejected_with_the_command_that_renews_it(
+    install: Install, settings: Settings, tmp_path: Path, change: dict[str, object]
 ) -> None:
     install("apple")
-    manifest = ArchiveManifest.of(["apple"], installed_packages(["apple"]))
-    stale = replace(manifest, **change)  # type: ignore[arg-type]
+    stale = replace(ArchiveManifest.of(["apple"]), **change)  # type: ignore[arg-type]
     file = tmp_path / "env.tar.gz"
     file.write_bytes(archive_bytes(stale, {}))
 
     with pytest.raises(SetupError) as raised:
         require_archive(settings, str(file))
 
-    assert f"LAKEHOUSE_EXECUTOR_ARCHIVE is {file}, which {said}" in str(raised.value)
-    (asked,) = stale.requested
-    assert raised.value.next_step == f"Create it with `lakehouse pack-python --with={asked}`."
+    (requested,) = stale.requested
+    assert f"lakehouse pack-python --with={requested}" in raised.value.next_step
 
 
 @pytest.mark.parametrize("content", [None, b"", b"no archive", archive_of("jmespath")[:50]])
-def test_what_is_no_archive_of_ours_is_named(
+def test_other_files_are_rejected(
     settings: Settings, tmp_path: Path, content: bytes | None
 ) -> None:
     file = tmp_path / "env.tar.gz"
     if content is not None:
         file.write_bytes(content)
 
-    with pytest.raises(SetupError, match=r"which is (none that|not there).*pack-python"):
+    with pytest.raises(SetupError, match="pack-python"):
         require_archive(settings, str(file))
 
 
-def archive_of_settings(settings: Settings, place: str) -> Path:
-    cluster = replace(settings.cluster, executor_archive=place)
-    return archive_file(replace(settings, cluster=cluster))
-
-
-@pytest.mark.parametrize("read", [require_archive, archive_of_settings])
-def test_one_that_a_bucket_has_not_is_named(
-    aws_settings: Settings, read: Callable[[Settings, str], object]
-) -> None:
-    place = f"s3://{aws_settings.bucket}/env.tar.gz"
-    with pytest.raises(SetupError, match=r"which is not there\. .*lakehouse pack-python"):
-        read(aws_settings, place)
-
-
-@pytest.mark.parametrize("read", [require_archive, archive_of_settings])
-def test_one_that_a_bucket_refuses_is_named_too(
+@pytest.mark.parametrize("read", [require_archive, archive_file])
+def test_an_archive_that_a_bucket_does_not_return_is_named(
     settings: Settings, read: Callable[[Settings, str], object]
 ) -> None:
     with refusing_s3() as address, pytest.raises(SetupError) as raised:
         read(replace(on_aws(settings), endpoint_url=address), "s3://lake/env.tar.gz")
 
-    assert str(raised.value).startswith(
-        "LAKEHOUSE_EXECUTOR_ARCHIVE is s3://lake/env.tar.gz, which is not there or cannot be read"
-        " (An error occurred ("
-    )
+    assert "s3://lake/env.tar.gz" in str(raised.value)
     assert raised.value.next_step == "Create it with `lakehouse pack-python`."
-
-
-def test_an_archive_of_others_is_none_of_ours(tmp_path: Path) -> None:
-    with tarfile.open(tmp_path / "env.tar.gz", "w:gz") as archive:
-        archive.addfile(tarfile.TarInfo("bin/python"))
-
-    with (tmp_path / "env.tar.gz").open("rb") as file:
-        assert read_manifest(file) is None

@@ -10,8 +10,6 @@ from lakehouse.runtime.spark_master import MasterState, Worker
 
 MASTER = "spark://10.0.0.1:7077"
 LARGE = Worker(cores=16, free_cores=16, memory_mb=64_000, free_memory_mb=64_000)
-SMALL = Worker(cores=1, free_cores=1, memory_mb=1024, free_memory_mb=1024)
-HELD = Worker(cores=1, free_cores=0, memory_mb=1024, free_memory_mb=0)
 ELSEWHERE = ("yarn", "k8s://https://10.0.0.1:6443")
 
 
@@ -21,11 +19,11 @@ def on_cluster(settings):
     return replace(settings, spark_master=MASTER)
 
 
-def asked(settings, *workers, told=None, **given):
+def asked(settings, *workers, **given):
     """Return what is asked of some workers, by the last part of its name."""
     here = replace(settings, cluster=ClusterSettings(**given))
     state = MasterState(tuple(workers)) if workers else None
-    configuration = executor_configuration(here, state, told or {})
+    configuration = executor_configuration(here, state)
     return {name.removeprefix("spark."): value for name, value in configuration.items()}
 
 
@@ -44,14 +42,6 @@ def test_a_quarter_of_the_cores_is_left_to_others(on_cluster):
     assert configuration["sql.files.minPartitionNum"] == "24"
 
 
-def test_one_of_two_cores_is_left_to_others(on_cluster):
-    configuration = asked(on_cluster, SMALL, SMALL)
-
-    assert configuration["cores.max"] == "1"
-    assert configuration["executor.memory"] == "1024m"
-    assert configuration["sql.files.minPartitionNum"] == "8"
-
-
 def test_executors_fit_on_what_others_left(on_cluster):
     worker = Worker(cores=8, free_cores=2, memory_mb=32_000, free_memory_mb=8_000)
     configuration = asked(on_cluster, worker)
@@ -59,13 +49,6 @@ def test_executors_fit_on_what_others_left(on_cluster):
     assert configuration["executor.cores"] == "2"
     assert configuration["executor.memory"] == "8000m"
     assert configuration["cores.max"] == "6"
-
-
-def test_where_all_is_held_what_would_fit_is_waited_for(on_cluster):
-    configuration = asked(on_cluster, HELD, HELD)
-
-    assert configuration["executor.cores"] == "1"
-    assert configuration["executor.memory"] == "1024m"
 
 
 def test_what_is_said_of_executors_is_asked_as_it_is_said(on_cluster):
@@ -78,14 +61,6 @@ def test_what_is_said_of_executors_is_asked_as_it_is_said(on_cluster):
     assert configuration["executor.memory"] == "6g"
     assert configuration["cores.max"] == "6"
     assert configuration["dynamicAllocation.enabled"] == "false"
-
-
-def test_executors_come_and_go_by_themselves(on_cluster):
-    configuration = asked(on_cluster)
-
-    assert configuration["dynamicAllocation.enabled"] == "true"
-    assert configuration["dynamicAllocation.shuffleTracking.enabled"] == "true"
-    assert "cores.max" not in configuration
 
 
 @pytest.mark.parametrize(
@@ -123,12 +98,6 @@ def test_executors_have_as_many_cores_as_fill_the_share_of_an_application(
     assert cores * min(most // cores, room) == together
 
 
-def test_so_many_executors_as_are_said_find_room(on_cluster):
-    assert asked(on_cluster, *of_cores(8), executors=3)["executor.cores"] == "2"
-    assert asked(on_cluster, *of_cores(8), executors=2)["executor.cores"] == "4"
-    assert asked(on_cluster, *of_cores(2), executors=5)["executor.cores"] == "1"
-
-
 @pytest.mark.parametrize("master", ELSEWHERE)
 def test_where_no_page_tells_of_cores_spark_keeps_its_own_numbers(settings, master):
     configuration = asked(replace(settings, spark_master=master))
@@ -143,47 +112,3 @@ def test_where_the_page_of_a_standalone_master_is_closed_executors_have_a_core_e
 
     assert configuration["executor.cores"] == "1"
     assert "sql.shuffle.partitions" not in configuration
-
-
-@pytest.mark.parametrize("master", [MASTER, *ELSEWHERE])
-def test_partitions_follow_from_executors_that_are_said(settings, master):
-    here = replace(settings, spark_master=master)
-
-    assert asked(here, executors=10)["sql.shuffle.partitions"] == "30"
-    assert asked(here, executors=10, executor_cores=4)["sql.shuffle.partitions"] == "120"
-
-
-def test_what_others_tell_spark_is_not_asked_otherwise_and_the_rest_follows(on_cluster):
-    told = {"spark.executor.cores": "2", "spark.cores.max": "10"}
-    configuration = asked(on_cluster, LARGE, LARGE, told=told)
-
-    assert not {"executor.cores", "cores.max"} & set(configuration)
-    assert configuration["executor.memory"] == "8000m"
-    assert configuration["sql.shuffle.partitions"] == "30"
-
-
-def test_a_number_of_executors_that_others_tell_spark_is_kept(on_cluster):
-    told = {"spark.executor.instances": "3"}
-    configuration = asked(on_cluster, told=told)
-
-    assert configuration["dynamicAllocation.enabled"] == "false"
-    assert "executor.instances" not in configuration
-    dynamic = asked(on_cluster, told=told | {"spark.dynamicAllocation.enabled": "true"})
-    assert "dynamicAllocation.enabled" not in dynamic
-    assert "cores.max" not in dynamic
-
-
-def test_a_setting_of_the_lakehouse_goes_before_what_others_tell_spark(on_cluster):
-    told = {
-        "spark.executor.cores": "2",
-        "spark.executor.memory": "1g",
-        "spark.executor.instances": "7",
-        "spark.dynamicAllocation.enabled": "true",
-    }
-    given = {"executors": 3, "executor_cores": 4, "executor_memory": "6g"}
-    configuration = asked(on_cluster, LARGE, told=told, **given)
-
-    assert configuration["executor.cores"] == "4"
-    assert configuration["executor.memory"] == "6g"
-    assert configuration["executor.instances"] == "3"
-    assert configuration["dynamicAllocation.enabled"] == "false"

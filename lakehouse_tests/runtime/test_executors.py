@@ -7,8 +7,7 @@ import pytest
 
 from lakehouse.cluster_settings import ClusterSettings
 from lakehouse.errors import SetupError
-from lakehouse.runtime import executors
-from lakehouse.runtime.executors import PATIENCE, Patience, require_executor, spark_page
+from lakehouse.runtime.executors import require_executor, spark_page
 
 NOBODY = "http://127.0.0.1:1"
 
@@ -42,14 +41,6 @@ class Session:
     interruptAll = cancelAllJobs  # noqa: N815
 
 
-@pytest.fixture(autouse=True)
-def patience():
-    """No test waited before."""
-    PATIENCE.restore()
-    yield
-    PATIENCE.restore()
-
-
 @pytest.fixture
 def on_cluster(settings):
     """Settings of a process that waits for a second."""
@@ -59,10 +50,6 @@ def on_cluster(settings):
 
 def test_no_executor_is_waited_for_on_this_machine(settings):
     require_executor(Session("local[*]", runs_at_once=False), settings)
-
-
-def test_an_executor_that_runs_a_task_is_one(on_cluster):
-    require_executor(Session(on_cluster.spark_master), on_cluster)
 
 
 def test_the_wait_for_an_executor_ends_and_with_it_the_task(on_cluster):
@@ -83,39 +70,8 @@ def test_a_client_leaves_no_task_to_its_server(on_cluster):
     assert session.cancelled
 
 
-def test_what_the_task_raises_is_raised(on_cluster):
-    with pytest.raises(ValueError, match="broken"):
-        require_executor(Session(on_cluster.spark_master, ValueError("broken")), on_cluster)
-
-
 def test_a_client_is_led_to_the_page_of_the_application_by_the_masters(on_cluster):
     remote = replace(on_cluster, spark_master="local[*]", spark_remote="sc://spark:15002")
 
     assert spark_page(Session("spark://10.0.0.1:7077"), remote) == f"{NOBODY}/app/?appId=app-7"
     assert spark_page(Session("local[*]"), remote) == ""
-
-
-def test_in_one_run_it_is_waited_once_as_long_as_the_settings_say(on_cluster, monkeypatch):
-    monkeypatch.setattr(executors, "_AGAIN_SECONDS", 1)
-    settings = replace(on_cluster, cluster=replace(on_cluster.cluster, wait_seconds=2))
-    for seconds in (2, 1, 1):
-        session = Session(on_cluster.spark_master, runs_at_once=False)
-        with pytest.raises(SetupError, match=f"No executor came within {seconds} s"):
-            require_executor(session, settings)
-    assert PATIENCE.seconds(settings) == 1
-
-    require_executor(Session(on_cluster.spark_master), settings)
-
-    assert PATIENCE.seconds(settings) == 2
-
-
-def test_what_comes_later_than_that_waits_anew(settings, monkeypatch):
-    moment = [0.0]
-    monkeypatch.setattr(executors, "monotonic", lambda: moment[0])
-    patience = Patience()
-    waits = []
-    for now in (0, 100, 200, 321):
-        moment[0] = now
-        waits.append(patience.seconds(settings))
-        patience.exhaust()
-    assert waits == [120, 10, 10, 120]

@@ -36,15 +36,8 @@ def test_a_jar_is_fetched_and_kept(machine, repository):
     fetch(machine, told.append, (JAR,))
 
     assert jars.path(machine, JAR).read_bytes() == CONTENT
-    assert told[0] == 0
-    assert max(told) <= JAR.size_bytes
+    assert told == [1]
     assert sorted(path.name for path in machine.cache_dir.iterdir()) == ["jars", "jars.lock"]
-
-
-def test_the_jvm_that_pip_installed_fetches_as_well(machine, repository):
-    fetch(replace(machine, java_home=None, search_path=""), lambda _: None, (JAR,))
-
-    assert jars.path(machine, JAR).read_bytes() == CONTENT
 
 
 def test_a_damaged_jar_is_fetched_again_and_the_rest_of_a_killed_set_up_is_dropped(
@@ -64,10 +57,7 @@ def test_a_damaged_jar_is_fetched_again_and_the_rest_of_a_killed_set_up_is_dropp
 def test_a_jar_that_is_not_what_is_pinned_is_not_kept(machine, repository):
     (repository / "small-1.0.jar").write_bytes(b"<html>Sign in to the network</html>")
 
-    with pytest.raises(
-        SetupError,
-        match=r"has 35 bytes; expected 31000\. It was fetched just now, and is not kept",
-    ):
+    with pytest.raises(SetupError, match=r"It was fetched just now, and is not kept"):
         fetch(machine, lambda _: None, (JAR,))
     assert not jars.path(machine, JAR).exists()
 

@@ -62,11 +62,6 @@ def test_another_build_of_java_has_another_archive(cached: Settings, chosen: Jvm
     assert archive_path(cached, chosen) != before
 
 
-def test_without_an_archive_the_jvm_is_given_no_option(cached: Settings, chosen: Jvm) -> None:
-    assert archive_options(cached, chosen) == []
-    assert archive_problem(cached, chosen) == "none was made"
-
-
 def test_one_that_does_not_fit_is_told_of_and_passed_over(
     cached: Settings, chosen: Jvm
 ) -> None:

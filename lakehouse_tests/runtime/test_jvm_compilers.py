@@ -41,20 +41,6 @@ def test_both_compilers_work_where_there_is_much_to_read(
     assert compiler_options(settings) == ()
 
 
-def test_many_small_files_are_much_too(settings: Settings, home: Path) -> None:
-    for number in range(3):
-        put(home / "inbox" / "fruits" / f"{number}.csv", MUCH_BYTES // 3)
-    assert compiler_options(settings) == ()
-
-
-@pytest.mark.parametrize("place", ["archive/fruits/1.csv", "logs/spark.log", "dagster/runs.db"])
-def test_what_no_command_reads_rows_from_is_not_counted(
-    settings: Settings, home: Path, place: str
-) -> None:
-    put(home / place, MUCH_BYTES)
-    assert compiler_options(settings) == FIRST_COMPILER
-
-
 def test_both_compilers_work_where_nobody_knows_how_much_there_is(settings: Settings) -> None:
     assert compiler_options(replace(settings, deployment="aws")) == ()
 
@@ -65,10 +51,3 @@ def test_the_driver_of_a_cluster_compiles_what_is_called_often(
 ) -> None:
     driver = replace(settings, spark_master="yarn", deployment=deployment)
     assert compiler_options(driver) == LATER_SECOND_COMPILER
-
-
-def test_a_link_to_itself_is_in_nobodys_way(settings: Settings, home: Path) -> None:
-    loop = home / "inbox" / "fruits" / "loop.csv"
-    loop.parent.mkdir(parents=True)
-    loop.symlink_to(loop.name)
-    assert compiler_options(settings) == FIRST_COMPILER

@@ -2,22 +2,17 @@
 
 import socket
 import struct
-import sys
-import time
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from lakehouse.cli.doctor_checks import findings
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.spark_line import is_spark_3
 from lakehouse.runtime import jars
 from lakehouse.runtime.python_of_executors import archive_configuration, python_of_executors
 from lakehouse.runtime.session_configuration import session_configuration
-from lakehouse.runtime.spark import collect_garbage, open_session
-from lakehouse.settings import Settings
+from lakehouse.runtime.spark import open_session
 
 
 def test_both_catalogs_stage_on_a_branch_and_publish_it(engine: Engine) -> None:
@@ -48,15 +43,6 @@ def test_both_catalogs_stage_on_a_branch_and_publish_it(engine: Engine) -> None:
     assert engine.catalog.tables() == ["silver.fruits"]
 
 
-def test_names_are_read_by_the_catalog_of_the_session(spark, settings):
-    session = open_session(settings, Catalog.of(settings))
-    session.sql("CREATE NAMESPACE silver")
-    session.sql("CREATE TABLE silver.fruits (id BIGINT) USING iceberg")
-
-    assert Catalog.of(settings).tables() == ["silver.fruits"]
-    assert session.conf.get("spark.sql.session.timeZone") == "UTC"
-
-
 def test_a_catalog_of_the_same_name_in_another_home_is_not_mixed_up(spark, settings, tmp_path):
     other = replace(settings, home=tmp_path / "other")
     for one in (settings, other):
@@ -67,51 +53,6 @@ def test_a_catalog_of_the_same_name_in_another_home_is_not_mixed_up(spark, setti
 
     assert Catalog.of(settings).tables() == []
     assert Catalog.of(other).tables() == ["silver.fruits"]
-
-
-def test_a_session_is_opened_once(spark, settings):
-    assert open_session(settings, Catalog.of(settings)) is open_session(
-        settings, Catalog.of(settings)
-    )
-
-
-HOMES = ['it\'s my "höme-家"', "a:b\\c@d!", "-{a}[b]*$c`d;=&+"]
-
-
-@pytest.mark.parametrize("name", HOMES)
-def test_a_home_may_be_called_anything_that_settings_take(spark, tmp_path, settings, name):
-    odd = replace(
-        settings, home=Settings.from_env({"LAKEHOUSE_HOME": str(tmp_path / name)}).home
-    )
-    write_and_read(odd)
-
-    assert list((tmp_path / name / "warehouse").glob("silver/fruits-*/data/*.parquet"))
-    assert {path.name for path in tmp_path.iterdir()} == {name}
-
-
-def test_a_home_may_be_a_link_and_is_the_same_by_both_names(spark, tmp_path, settings):
-    (tmp_path / "real").mkdir()
-    (tmp_path / "link").symlink_to("real")
-    write_and_read(replace(settings, home=tmp_path / "link"))
-
-    real = replace(settings, home=tmp_path / "real")
-    assert Catalog.of(real).load("silver.fruits").scan().to_arrow().to_pylist() == [{"id": 1}]
-    assert [finding.found for finding in findings(real) if finding.name == "home"] == [
-        str(real.home)
-    ]
-
-
-def write_and_read(settings):
-    """Make a table by Spark in a home, and read it by both clients."""
-    session = open_session(settings, Catalog.of(settings))
-    session.sql("CREATE NAMESPACE silver")
-    session.sql("CREATE TABLE silver.fruits (id BIGINT) USING iceberg")
-    session.sql("INSERT INTO silver.fruits VALUES (1)")
-
-    assert session.table("silver.fruits").collect() == [(1,)]
-    assert Catalog.of(settings).load("silver.fruits").scan().to_arrow().to_pylist() == [
-        {"id": 1}
-    ]
 
 
 def test_a_client_of_a_spark_server_sets_nothing_that_only_a_server_can(settings):
@@ -130,13 +71,6 @@ def test_a_cluster_is_sent_the_jars_and_can_reach_the_driver(settings):
 
     assert cluster["spark.jars"].count("file:///") == len(jars.pinned(settings))
     assert "spark.driver.bindAddress" not in cluster
-
-
-def test_the_driver_of_a_cluster_has_the_class_path_of_the_archive_of_classes(settings):
-    path = "spark.driver.extraClassPath"
-    cluster = session_configuration(replace(settings, spark_master="spark://10.0.0.1:7077"))
-
-    assert cluster[path] == session_configuration(settings)[path]
 
 
 def test_executors_of_a_cluster_run_the_python_of_an_archive(settings):
@@ -160,15 +94,6 @@ def test_executors_of_a_cluster_run_the_python_of_an_archive(settings):
     assert server["spark.archives"] == "hdfs:///mine.zip"
 
 
-def test_on_one_machine_tasks_run_this_python_whatever_a_cluster_is_sent(settings):
-    cluster = replace(settings.cluster, executor_archive="/opt/env.tar.gz")
-    here = replace(settings, cluster=cluster)
-
-    assert archive_configuration(here) == {}
-    assert session_configuration(here) == session_configuration(settings)
-    assert python_of_executors(here) == sys.executable
-
-
 def test_spark_reads_a_bucket_where_icebergs_own_client_does(aws_settings):
     configuration = session_configuration(aws_settings)
     given = {
@@ -188,16 +113,6 @@ def test_spark_reads_a_bucket_where_icebergs_own_client_does(aws_settings):
         "s3a.connection.ssl.enabled": "false",
     }
     assert ".fs.s3" not in str(session_configuration(replace(aws_settings, deployment="local")))
-
-
-@pytest.mark.parametrize(
-    "master",
-    ["spark://10.0.0.1:7077", "yarn", "k8s://https://10.0.0.1:6443", "local-cluster[1,1,1024]"],
-)
-def test_a_cluster_keeps_its_own_settings_for_who_may_connect(settings, master):
-    assert "spark.authenticate" not in session_configuration(
-        replace(settings, spark_master=master)
-    )
 
 
 @pytest.mark.parametrize("master", ["local", "local[*]", "local[2, 3]"])
@@ -222,22 +137,6 @@ def block_manager_port(spark) -> int:
     """Where the driver gives away blocks."""
     env = spark.sparkContext._jvm.org.apache.spark.SparkEnv.get()
     return env.blockManager().blockManagerId().port()
-
-
-@pytest.mark.long
-def test_what_nobody_reads_any_more_is_let_go_of(spark):
-    folder = Path(spark.conf.get("spark.local.dir"))
-    before = set(folder.rglob("shuffle_*.data"))
-    spark.range(10).repartition(2).collect()
-    spilled = set(folder.rglob("shuffle_*.data")) - before
-    assert spilled
-
-    until = time.monotonic() + 30
-    while any(file.exists() for file in spilled) and time.monotonic() < until:
-        collect_garbage(spark)
-        time.sleep(0.1)
-
-    assert not any(file.exists() for file in spilled)
 
 
 def test_the_first_compiler_alone_has_as_much_room_for_its_code_as_both(spark):

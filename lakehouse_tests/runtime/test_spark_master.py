@@ -1,7 +1,6 @@
 """What a master says of a cluster, and what is said of one that gives nothing."""
 
 import json
-import socket
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
@@ -17,10 +16,8 @@ from lakehouse.runtime.spark_master import (
     MasterState,
     Worker,
     master_page,
-    master_pages,
     read_master,
 )
-from lakehouse.runtime.spark_server import local_configuration
 
 MASTER = "spark://10.0.0.1:7077"
 HELD = Worker(cores=1, free_cores=0, memory_mb=1024, free_memory_mb=0)
@@ -81,22 +78,6 @@ def test_a_page_that_does_not_answer_tells_nothing():
     assert read_master(ClusterSettings(), "yarn") is None
 
 
-def test_what_speaks_no_http_tells_nothing():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        thread = Thread(target=_say_no_http, args=(server,))
-        thread.start()
-        page = f"http://127.0.0.1:{server.getsockname()[1]}"
-        assert read_master(ClusterSettings(master_page=page), MASTER) is None
-        thread.join()
-
-
-def _say_no_http(server: socket.socket) -> None:
-    caller, _ = server.accept()
-    with caller:
-        caller.recv(4096)
-        caller.sendall(b"SSH-2.0-OpenSSH_9.2\r\n")
-
-
 def test_of_several_masters_the_one_that_leads_is_asked(two_masters):
     expected = MasterState((Worker(4, 1, 8000, 2000),), (Application("app-1", "nightly", 3),))
     assert read_master(ClusterSettings(), f"spark://{STANDBY},{LEADING}") == expected
@@ -104,21 +85,10 @@ def test_of_several_masters_the_one_that_leads_is_asked(two_masters):
     assert read_master(ClusterSettings(), f"spark://{STANDBY}") is None
 
 
-def test_each_of_several_masters_has_a_page():
-    pages = ("http://one:8080", "http://[::1]:8080", "http://two:8080")
-    assert master_pages(ClusterSettings(), "spark://one:7077,[::1]:7077,two") == pages
-
-
 def test_the_page_of_a_master_is_where_spark_puts_it_unless_it_is_said():
     assert master_page(ClusterSettings(), MASTER) == "http://10.0.0.1:8080"
     assert master_page(ClusterSettings(master_page="http://here:1"), MASTER) == "http://here:1"
     assert master_page(ClusterSettings(), "k8s://https://10.0.0.1:6443") == ""
-
-
-def test_a_server_keeps_what_its_page_shows_where_it_has_one(settings, on_cluster):
-    jobs = "spark.ui.retainedJobs"
-    assert local_configuration(settings, 15002)[jobs] == "50"
-    assert jobs not in local_configuration(on_cluster, 15002)
 
 
 def test_the_driver_is_reached_where_it_is_said(on_cluster):
@@ -130,11 +100,6 @@ def test_the_driver_is_reached_where_it_is_said(on_cluster):
     assert configuration["spark.driver.blockManager.port"] == "40020"
     assert configuration["spark.ui.port"] == "40040"
     assert configuration["spark.port.maxRetries"] == "19"
-
-
-def test_the_page_of_spark_is_on_where_it_is_a_cluster(settings, on_cluster):
-    assert session_configuration(on_cluster)["spark.ui.enabled"] == "true"
-    assert session_configuration(settings)["spark.ui.enabled"] == "false"
 
 
 @pytest.mark.parametrize(

@@ -23,16 +23,7 @@ def servers() -> Iterator[list[SparkServer]]:
         listener.close()
 
 
-def test_a_server_that_came_back_at_another_port_is_found(
-    settings: Settings, servers: list[SparkServer]
-) -> None:
-    settings.make_home()
-    for server in servers:
-        publish(settings, server)
-        assert with_server(settings).spark_remote == server.remote
-
-
-def test_while_it_is_started_again_nothing_else_is_begun(
+def test_a_process_keeps_the_server_while_it_restarts(
     settings: Settings, servers: list[SparkServer]
 ) -> None:
     settings.make_home()
@@ -40,8 +31,6 @@ def test_while_it_is_started_again_nothing_else_is_begun(
     assert with_server(settings).spark_remote == servers[0].remote
     forget(settings, servers[0])
     assert with_server(settings).spark_remote == servers[0].remote
-    publish(settings, servers[1])
-    assert with_server(settings).spark_remote == servers[1].remote
 
 
 def test_a_process_with_a_spark_of_its_own_keeps_it(

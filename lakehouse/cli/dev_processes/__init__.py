@@ -1,3 +1,1 @@
-"""The processes of `lakehouse dev`: Dagster, its UI and a warm Spark, which start and end
-together.
-"""
+"""The processes of `lakehouse dev`: Dagster, its UI and a warm Spark server."""

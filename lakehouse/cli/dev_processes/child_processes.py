@@ -1,6 +1,4 @@
-"""Processes that live and die together: when one ends, or the command that started them, so do
-the others.
-"""
+"""Process groups that end together, also when the command that started them is killed."""
 
 import os
 import signal
@@ -13,9 +11,7 @@ GRACE_SECONDS = 15.0
 
 
 class Children:
-    """Process groups of a command, by name; the last one that was started is the first to be
-    ended.
-    """
+    """Process groups of a command by name; they are ended in reverse order of their start."""
 
     def __init__(self) -> None:
         self._running: dict[str, tuple[subprocess.Popen[bytes], float]] = {}
@@ -39,20 +35,14 @@ class Children:
         self._watchdog.stdin.close()
 
     def start(self, name: str, command: Sequence[str], inherited: Sequence[int] = ()) -> None:
-        """Start a process in a group of its own.
-
-        :param inherited: file descriptors that it can use.
-        """
+        """Start a process in its own group; `inherited` are its file descriptors."""
         child = subprocess.Popen(command, start_new_session=True, pass_fds=inherited)
         self.add(name, child)
 
     def add(
         self, name: str, child: "subprocess.Popen[bytes]", grace_seconds: float = GRACE_SECONDS
     ) -> None:
-        """Watch over a process that leads a group of its own.
-
-        :param grace_seconds: how long it may take to end when it is asked to.
-        """
+        """Watch a group leader; it has `grace_seconds` to stop after SIGINT."""
         self._running[name] = child, grace_seconds
         assert self._watchdog.stdin is not None
         self._watchdog.stdin.write(f"{child.pid}\n".encode())
@@ -76,9 +66,7 @@ class Children:
 
 
 def _end(child: "subprocess.Popen[bytes]", grace_seconds: float) -> None:
-    """End a child's whole group: the child first, so that it can end its own, then whatever is
-    left of it.
-    """
+    """Stop a child, which stops its own children, then kill the rest of its group."""
     if child.poll() is None:
         child.send_signal(signal.SIGINT)
         try:

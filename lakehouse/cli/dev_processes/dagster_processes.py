@@ -1,6 +1,4 @@
-"""The processes that `dagster dev` starts, and a run server: a code server, the daemon and a
-webserver.
-"""
+"""The processes of `dagster dev`, and a run server."""
 
 import json
 import os
@@ -35,17 +33,12 @@ _DIED = Report(
 
 
 class DagsterProcesses:
-    """Dagster's processes on a home. The code server and the run server are restarted when they
-    die.
-    """
+    """Dagster's processes on a home; the code server and the run server are restarted."""
 
     def __init__(
         self, settings: Settings, children: Children, folder: Path, *, is_verbose: bool
     ) -> None:
-        """Prepare the start.
-
-        :param folder: of the sockets and the workspace file; a short path.
-        """
+        """Prepare the start; `folder` is a short path for sockets and the workspace file."""
         self._settings, self._children = settings, children
         self._level = "info" if is_verbose else "warning"
         self._code_socket, self._run_socket = folder / "code", folder / "runs"
@@ -61,10 +54,7 @@ class DagsterProcesses:
         self._start_run_server()
 
     def start_services(self, listener: int, address: UIAddress) -> None:
-        """Start the daemon and the webserver once the code is loaded.
-
-        :param listener: the file descriptor of the webserver's socket.
-        """
+        """Start the daemon and the webserver on a socket, once the code is loaded."""
         self._wait_for_code_server()
         location = {
             "location_name": self._settings.definitions,
@@ -116,9 +106,7 @@ class DagsterProcesses:
             report_resolved(self._settings, _DIED.key, "It was started again.")
 
     def _code_server_died(self) -> bool:
-        """Return whether the process that loads the code died. Code that cannot be loaded is no
-        reason to restart it: the user corrects the code and reloads it in the UI.
-        """
+        """Return whether the process that loads the code died; invalid code is no reason."""
         if self._children.ended(_CODE_SERVER) is not None:
             return True
         proxy = psutil.Process(self._children.pid(_CODE_SERVER))

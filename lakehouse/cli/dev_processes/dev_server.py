@@ -36,8 +36,7 @@ def serve(
     is_fixed: bool,
     is_verbose: bool = False,
 ) -> None:
-    """Run the UI in the foreground until it is stopped; restart Spark, the code server and the
-    run server if they die.
+    """Run the UI until it is stopped; restart Spark, the code server and the run server.
 
     :param is_fixed: whether only this port will do; otherwise the next free one is used.
     :param is_verbose: whether Dagster's full log is printed, and not only warnings and errors.
@@ -129,12 +128,7 @@ def _alone(settings: Settings) -> Iterator[None]:
 
 @contextmanager
 def _signals() -> Iterator[None]:
-    """End at SIGTERM as at Ctrl-C; and where a script made this ignore Ctrl-C, let what is
-    started not ignore it.
-
-    A program keeps what its parent ignores, and Dagster and Spark are ended by that signal. One
-    with a handler here is as it should be there.
-    """
+    """End at SIGTERM as at Ctrl-C; children do not inherit an ignored Ctrl-C, which ends them."""
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt

@@ -1,6 +1,4 @@
-"""The Spark server that `lakehouse dev` keeps warm: started again where it dies, after pauses
-that grow.
-"""
+"""The warm Spark server of `lakehouse dev`, restarted after growing pauses if it exits."""
 
 import signal
 import subprocess
@@ -16,33 +14,28 @@ from lakehouse.errors import LakehouseError
 from lakehouse.orchestration.incident_reports import Report, report_firing, report_resolved
 from lakehouse.runtime import spark_server
 from lakehouse.runtime.backoff import pause_seconds
-from lakehouse.runtime.session_configuration import driver_memory
 from lakehouse.runtime.spark_log import open_log
 from lakehouse.runtime.spark_server import SparkServer
 from lakehouse.settings import Settings
 
 KEY = "spark server"
-"""What the thing is called that people are told of."""
+"""Key of its incident."""
 _NAME = "The Spark server"
 _WARM_UP = "The warm-up of Spark"
 _WARM_UP_COMMAND = (sys.executable, "-m", "lakehouse.cli.dev_processes.warm_up")
 _GRACE_SECONDS = 3.0
-"""It has nothing to keep: what it had not committed is done again, and what it had is there."""
+"""Short, since uncommitted work is repeated."""
 _HANGS = 1_000
-"""Stands for no exit status."""
+"""Represents a server that does not answer."""
 _OUT_OF_MEMORY = 52
 """The status that Spark exits with after an OutOfMemoryError, `SparkExitCode.OOM`."""
 _STEADY_SECONDS = 600
-"""A server that answered for so long did not die of its start: the next pause is the first one
-again.
-"""
+"""After this time, a failure is not one of the start, and the pauses begin again."""
 
 
 @dataclass
 class WarmSpark:
-    """One server at a time, on the same port and with the same token, so that its clients find
-    the next one.
-    """
+    """One server at a time, on the same port and with the same token for its clients."""
 
     settings: Settings
     children: Children
@@ -54,10 +47,7 @@ class WarmSpark:
     _failures: int = 0
 
     def start(self, progress: Progress) -> None:
-        """Start the first one, and wait until it answers.
-
-        :raises SetupError: when it does not start.
-        """
+        """Start the first server, and wait until it answers; raises SetupError."""
         with progress("Starting a Spark server"):
             child, self._server = spark_server.start(self.settings)
             self.children.add(_NAME, child, _GRACE_SECONDS)
@@ -66,10 +56,7 @@ class WarmSpark:
         self._is_back("Spark was started.")
 
     def look(self) -> None:
-        """Take one step: notice that it died, start it again when the pause is over, or that it
-        is back. Where none was started, such as for one elsewhere that SPARK_REMOTE names, or
-        for a PySpark that brings no server, there is none to look after.
-        """
+        """Detect an exit, restart after the pause, or detect that the server answers."""
         if self._server is None:
             return
         if self.children.ended(_WARM_UP) is not None:
@@ -92,7 +79,7 @@ class WarmSpark:
             self._died(_HANGS)
 
     def close(self) -> None:
-        """Let nobody find a server that ends."""
+        """Remove the note about the server."""
         if self._server:
             spark_server.forget(self.settings, self._server)
 
@@ -101,10 +88,10 @@ class WarmSpark:
         report_resolved(self.settings, KEY, how)
 
     def _warm_up(self) -> None:
-        """Have it do, once it answers and beside all else, what the first run will ask of it."""
+        """Start a process that writes small tables once the server answers."""
         self.children.end(_WARM_UP)
         if self.settings.is_on_cluster:
-            # It writes on this machine, where executors of another see nothing.
+            # It writes to this machine's disk, which executors do not see.
             return
         with open_log(self.settings) as output:
             child = subprocess.Popen(
@@ -133,63 +120,40 @@ class WarmSpark:
         if was_steady and time.monotonic() - (self._answers_since or 0.0) > _STEADY_SECONDS:
             self._failures = 0
         self._answers_since = None
-        what = f"{'ended by itself' if was_steady else 'did not start'} ({how_it_ended(code)})"
-        memory = driver_memory(spark_server.settings_of_server(self.settings))
-        self._pause(what, _advice(code, memory))
+        what = "exited" if was_steady else "did not start"
+        self._pause(f"{what} ({describe_exit(code)})")
 
-    def _pause(self, what: str, advice: str = "") -> None:
+    def _pause(self, what: str) -> None:
         self._failures += 1
         seconds = pause_seconds(self._failures)
         self._retry_at = time.monotonic() + seconds
         again = f"{datetime.now(UTC) + timedelta(seconds=seconds):%H:%M:%S} UTC"
         self.say(
             f"The Spark server {what}. It is started again at {again}; the UI, sensors and"
-            " alerts go on."
+            " alerts continue."
         )
-        report_firing(self.settings, _report(what, again, advice))
+        report_firing(self.settings, _report(what, again))
 
 
-def how_it_ended(code: int) -> str:
-    """Say what an exit status means: a process that lacked memory is killed by the machine, and
-    says nothing.
-    """
+def describe_exit(code: int) -> str:
+    """Return the meaning of an exit status, with the setting to change if memory was short."""
     if code == _HANGS:
         return f"no answer in {spark_server.START_SECONDS:.0f} s"
     if code == _OUT_OF_MEMORY:
-        return "out of memory: its Java heap was full"
-    if _signal(code) == signal.SIGKILL:
-        return "killed, as by lack of memory"
-    return f"killed by signal {_signal(code)}" if code < 0 else f"exit status {code}"
+        return "out of memory: set LAKEHOUSE_SPARK_MEMORY to more"
+    # A shell adds 128 to the number of a signal.
+    if code in (-signal.SIGKILL, 128 + signal.SIGKILL):
+        return "killed: if the machine lacked memory, set LAKEHOUSE_SPARK_MEMORY to less"
+    return f"killed by signal {-code}" if code < 0 else f"exit status {code}"
 
 
-def _signal(code: int) -> int:
-    return -code if code < 0 else code - 128
-
-
-def _advice(code: int, memory: str) -> str:
-    """Say which way memory is to be changed: Spark had too little of its own, or took too much
-    of the machine's.
-    """
-    if code == _OUT_OF_MEMORY:
-        return f" Set LAKEHOUSE_SPARK_MEMORY to more than {memory}, or give Spark less at once."
-    if _signal(code) == signal.SIGKILL:
-        return (
-            " Where the machine lacked memory, set LAKEHOUSE_SPARK_MEMORY to less than"
-            f" {memory}."
-        )
-    return ""
-
-
-def _report(what: str, again: str, advice: str) -> Report:
+def _report(what: str, again: str) -> Report:
     return Report(
         KEY,
         "Spark died",
         (
             f"The Spark server of `lakehouse dev` {what}.",
-            (
-                f"It is started again at {again}. The UI, sensors and alerts go on; runs that"
-                f" were going on fail, and are tried again.{advice}"
-            ),
+            f"It is started again at {again}. Running runs fail, and are retried.",
         ),
         ("lakehouse doctor",),
     )

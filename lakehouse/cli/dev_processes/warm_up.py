@@ -1,9 +1,6 @@
-"""What `lakehouse dev` has its Spark do before anybody asks: write small tables, so that the
-first run finds Java's code loaded and compiled.
+"""Warms up the Spark of `lakehouse dev` by writing small tables in a temporary home.
 
-Run as `python -m lakehouse.cli.dev_processes.warm_up`, beside the server, in whose catalog
-nobody sees the tables: they have a catalog and a folder of their own, and both are gone
-afterwards.
+Run as `python -m lakehouse.cli.dev_processes.warm_up`.
 """
 
 import os

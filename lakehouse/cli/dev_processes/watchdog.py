@@ -1,8 +1,4 @@
-"""Ends what a command started, when the command itself is gone; `kill -9` leaves it no moment
-to do so.
-
-It is told process groups on its standard input, a line each. Its end is the end of the command.
-"""
+"""Ends process groups, one per line of standard input, when the input ends with the command."""
 
 import os
 import signal

@@ -27,10 +27,7 @@ class Column:
 
 
 def columns_named(names: Iterable[str], numbers: Container[str] = ()) -> list[Column]:
-    """Return columns by name.
-
-    :param numbers: names of numeric columns.
-    """
+    """Return columns by name; `numbers` are right-aligned."""
     return [Column(name, name in numbers) for name in names]
 
 

@@ -67,31 +67,24 @@ def describe_rejected(files: "Iterable[RejectedReason]") -> list[str]:
 
 
 def _describe_delivery(result: "IngestResult") -> str:
-    if not result.files and result.missing:
+    feed = f"Feed {result.feed.name}"
+    if result.files:
+        known = "" if result.rows else ", all of it ingested before"
+        left_out = count(result.left_out_rows, "row")
+        erased = f", {left_out} of erased people left out" if result.left_out_rows else ""
+        files = f"{count(len(result.files), 'file')} ({_listed(result.files)})"
+        return f"{feed}: {files}, nr_rows {result.rows}{known}{erased}"
+    if result.missing:
         return (
-            f"Feed {result.feed.name}: no new file; files are put into the folder"
-            f" {shown(result.missing)}, which is not there yet"
+            f"{feed}: no new file; files are put into the folder {shown(result.missing)}, which is"
+            " not there yet"
         )
-    if not result.files and _has_not_landed(result):
-        return (
-            f"Feed {result.feed.name}: nothing landed; what waits in {result.feed.inbox} stays"
-        )
-    if not result.files and result.rejected:
-        rejected = count(len(result.rejected), "file")
-        return f"Feed {result.feed.name}: {rejected} rejected, and no other new one"
-    if not result.files:
-        return f"Feed {result.feed.name}: no new file in {result.feed.inbox}"
-    files = f"{count(len(result.files), 'file')} ({_listed(result.files)})"
-    known = "" if result.rows else ", all of it ingested before"
-    left_out = count(result.left_out_rows, "row")
-    erased = f", {left_out} of erased people left out" if result.left_out_rows else ""
-    return f"Feed {result.feed.name}: {files}, nr_rows {result.rows}{known}{erased}"
-
-
-def _has_not_landed(result: "IngestResult") -> bool:
-    """Whether the landing run failed."""
     landings = [asset for asset in result.assets if asset.table == result.feed.table]
-    return any(asset.status == "failed" for asset in landings)
+    if any(asset.status == "failed" for asset in landings):
+        return f"{feed}: nothing landed; waiting files stay in {result.feed.inbox}"
+    if result.rejected:
+        return f"{feed}: {count(len(result.rejected), 'file')} rejected, and no other new one"
+    return f"{feed}: no new file in {result.feed.inbox}"
 
 
 def _listed(names: Sequence[str]) -> str:

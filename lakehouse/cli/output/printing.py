@@ -54,10 +54,7 @@ def table(
 
 
 def csv_text(columns: Sequence[Column], rows: Rows) -> str:
-    """Format CSV with a header; rows end with a newline of the platform, NULL is empty.
-
-    Newlines within values are quoted and unchanged.
-    """
+    """Format CSV with a header; newlines within values are quoted and unchanged."""
     lines: list[str] = []
     # With this terminator, the writer quotes values that contain CR or LF.
     writer = csv.writer(SimpleNamespace(write=lines.append), lineterminator=_CSV_END)

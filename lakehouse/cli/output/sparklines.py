@@ -3,38 +3,22 @@
 from collections.abc import Sequence
 
 BLOCKS = "▁▂▃▄▅▆▇█"
-ASCII = "_-=+*%@#"
-"""For encodings without the block characters."""
-_NOTHING = {BLOCKS: "·", ASCII: "."}
-"""Character for an interval without a value; a space would allow a line break."""
+_NO_VALUE = "·"
+"""Not a space, which would allow a line break."""
 
 
-def marks_for(encoding: str | None) -> str:
-    """Return the characters that an encoding supports, lowest first."""
-    try:
-        BLOCKS.encode(encoding or "ascii")
-    except (UnicodeEncodeError, LookupError):
-        return ASCII
-    return BLOCKS
-
-
-def sparkline(
-    values: Sequence[float | None], marks: str, *, lowest: float | None = None
-) -> str:
-    """Return one character per value, scaled from minimum to maximum; a dot without a value.
-
-    :param lowest: replaces the minimum of the scale.
-    """
+def sparkline(values: Sequence[float | None], *, lowest: float | None = None) -> str:
+    """Return one character per value, scaled from `lowest` or the minimum to the maximum."""
     known = [value for value in values if value is not None]
     if not known:
         return ""
     low = min(known) if lowest is None else lowest
     high = max(known)
 
-    def mark(value: float) -> str:
+    def block(value: float) -> str:
         if high <= low:
-            return marks[0 if lowest is not None else len(marks) // 2]
-        return marks[min(int((value - low) / (high - low) * len(marks)), len(marks) - 1)]
+            return BLOCKS[0 if lowest is not None else len(BLOCKS) // 2]
+        level = int((value - low) / (high - low) * len(BLOCKS))
+        return BLOCKS[min(level, len(BLOCKS) - 1)]
 
-    nothing = _NOTHING.get(marks, " ")
-    return "".join(nothing if value is None else mark(value) for value in values)
+    return "".join(_NO_VALUE if value is None else block(value) for value in values)

@@ -1,4 +1,4 @@
-"""Table layout for terminals: wraps cells without truncation; too wide tables become lists."""
+"""Table layout for terminals: wraps cells without truncation."""
 
 import shutil
 import sys
@@ -27,11 +27,7 @@ def cell_width(text: str) -> int:
 def lines_of(
     rows: Sequence[Sequence[str]], numbers: Sequence[bool], width: int | None
 ) -> list[str]:
-    """Return the lines of an aligned table; the first row is the header.
-
-    :param numbers: which columns are right-aligned.
-    :param width: of the terminal; None for unlimited.
-    """
+    """Return the lines of an aligned table; the first row is the header."""
     natural = [max(map(cell_width, column)) for column in zip(*rows, strict=True)]
     if width is None or _total(natural) <= width:
         return _table(rows, natural, numbers)
@@ -39,8 +35,6 @@ def lines_of(
     for at, column in enumerate(zip(*rows, strict=True)):
         if not numbers[at]:
             floors[at] = max(map(_longest_word, column))
-    if _total(floors) > width:
-        return _lists(rows, width)
     return _table(rows, _shrink(natural, floors, width), numbers)
 
 
@@ -70,10 +64,12 @@ def _longest_word(text: str) -> int:
 
 
 def _shrink(widths: Sequence[int], floors: Sequence[int], limit: int) -> list[int]:
-    """Narrow the widest columns down to their minimum until the table fits."""
+    """Narrow the widest columns until the table fits, or all have their minimum."""
     narrowed = list(widths)
     while _total(narrowed) > limit:
         wider = [at for at, width in enumerate(narrowed) if width > floors[at]]
+        if not wider:
+            break
         narrowed[max(wider, key=narrowed.__getitem__)] -= 1
     return narrowed
 
@@ -100,16 +96,3 @@ def _row(cells: Sequence[str], widths: Sequence[int], numbers: Sequence[bool]) -
 def _padded(text: str, width: int, is_number: bool) -> str:
     space = " " * (width - cell_width(text))
     return space + text if is_number else text + space
-
-
-def _lists(rows: Sequence[Sequence[str]], width: int) -> list[str]:
-    """Return each row as lines of column names and values, with separators."""
-    heading, *body = rows
-    name_width = min(max(map(cell_width, heading)), max(1, width // 2))
-    value_width = max(1, width - name_width - len(_BETWEEN))
-    lines = []
-    for row in body:
-        lines.append("-" * min(width, name_width + len(_BETWEEN) + value_width))
-        for cells in zip(heading, row, strict=True):
-            lines += _row(cells, [name_width, value_width], [False, False])
-    return lines

@@ -1,8 +1,7 @@
 """`lakehouse sql` without `--write`: a session and statements that can only read.
 
-Spark's own parser decides what a query is. A statement either starts with words that only
-queries have, or it is run in parentheses, where Spark's grammar accepts nothing but a query.
-Its session cannot commit to the embedded catalog, call Java or read files by their paths.
+A statement starts with words that only queries have, or it is run in parentheses, where Spark's
+grammar accepts nothing but a query.
 """
 
 import re
@@ -25,10 +24,7 @@ _QUERY = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE | re.ASCII,
 )
-"""Beginnings after which Spark's grammar has no statement that changes or runs anything.
-
-EXPLAIN would run the text of EXECUTE IMMEDIATE.
-"""
+"""Starts of queries. EXPLAIN would run the text of EXECUTE IMMEDIATE."""
 _PROGRAM = re.compile(
     r"(?<![A-Z0-9_])(?:TRANSFORM|MAP|REDUCE)(?![A-Z0-9_])"
     r".*(?<![A-Z0-9_])USING(?![A-Z0-9_]|\s*\()",
@@ -44,10 +40,7 @@ _IN_PARENTHESES = re.compile(
 
 
 def require_queries(statements: Sequence[str]) -> None:
-    """Reject what is not a query, before anything is run.
-
-    :raises UsageError: names the statement and its first word.
-    """
+    """Raise UsageError for a statement that is not a query."""
     for number, statement in enumerate(statements, start=1):
         which = f"statement {number} of {len(statements)}: " if len(statements) > 1 else ""
         word = first_word(statement)

@@ -6,13 +6,10 @@ private name, run the session tests, and set the version.
 
 import atexit
 import math
-import os
 import re
-import shlex
 import warnings
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from subprocess import STDOUT, TimeoutExpired
 from time import monotonic
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
@@ -26,8 +23,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 CHECKED_VERSION = "4.1.4"
-_ARGUMENTS = "PYSPARK_SUBMIT_ARGS"
-_SHELL = "pyspark-shell"
 _ENDING_SECONDS = 1.0
 _GIVEN_UP_SECONDS = 60.0
 """How long to wait before a retry of a server that did not answer."""
@@ -39,41 +34,18 @@ LOGS_WITH_VALUES = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 """PySpark's error loggers, which print values that could not be read."""
 
 
-def launch_jvm(
-    properties: Path,
-    output: BinaryIO,
-    arguments: Sequence[str] = (),
-    submit_args: str | None = None,
-) -> "JavaGateway":
+def launch_jvm(configuration: Mapping[str, str], output: BinaryIO) -> "JavaGateway":
     """Start the JVM of this process, and write its output to a file.
 
-    :param properties: the file of its configuration, which PySpark would pass as arguments.
-    :param arguments: further arguments of `spark-submit`.
-    :param submit_args: the value of PYSPARK_SUBMIT_ARGS, which is set again afterwards.
+    :param configuration: passed to `spark-submit` as arguments.
     :raises PySparkRuntimeError: when it does not start.
     """
+    from pyspark import SparkConf
     from pyspark.java_gateway import launch_gateway
 
-    with _submitted_with(properties, arguments, submit_args):
-        # PySpark gives it no types.
-        return launch_gateway(  # type: ignore[no-untyped-call]
-            None, {"stdout": output, "stderr": STDOUT}
-        )
-
-
-@contextmanager
-def _submitted_with(
-    properties: Path, arguments: Sequence[str], submit_args: str | None
-) -> Iterator[None]:
-    """Let PySpark start Spark with a properties file and further arguments."""
-    words = [*arguments, "--properties-file", str(properties), _SHELL]
-    os.environ[_ARGUMENTS] = shlex.join(words)
-    try:
-        yield
-    finally:
-        del os.environ[_ARGUMENTS]
-        if submit_args:
-            os.environ[_ARGUMENTS] = submit_args
+    conf = SparkConf(loadDefaults=False).setAll([*configuration.items()])
+    # PySpark gives it no types.
+    return launch_gateway(conf, {"stdout": output, "stderr": STDOUT})  # type: ignore[no-untyped-call]
 
 
 def has_context() -> bool:
@@ -128,14 +100,8 @@ def waits_without_executor(context: "SparkContext") -> bool | None:
         return None
     if not len(java.statusTracker().getActiveStageIds()):
         return False
-    return not has_executor(context)
-
-
-def has_executor(context: "SparkContext") -> bool:
-    """Whether Spark has an executor that is a separate process."""
-    java = context._jsc
     # The result includes the driver.
-    return java is not None and bool(java.sc().getExecutorMemoryStatus().size() > 1)
+    return int(java.sc().getExecutorMemoryStatus().size()) <= 1
 
 
 def cancel_jobs(context: "SparkContext", reason: str) -> None:
