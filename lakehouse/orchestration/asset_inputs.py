@@ -3,15 +3,12 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import dagster as dg
 
 from lakehouse.iceberg.read.inputs import SINCE, Input
 from lakehouse.orchestration.asset_keys import table_name
-
-if TYPE_CHECKING:
-    pass
 
 READS = "lakehouse/reads"
 _TYPED: Mapping[str, Callable[[Any], Any]] = {

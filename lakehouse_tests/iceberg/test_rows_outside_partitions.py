@@ -5,7 +5,6 @@ quarantine, or said.
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -23,9 +22,6 @@ from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Append, Column, IcebergTable, OverwritePartitions
 from lakehouse_tests.examples import repeated
 from lakehouse_tests.iceberg.declarations import MONDAY, TUESDAY, WEDNESDAY, content, rows_of
-
-if TYPE_CHECKING:
-    pass
 
 pytestmark = pytest.mark.spark
 
