@@ -109,6 +109,8 @@ COLLECTED = {
 }
 OTHER_METHODS = {
     # Methods of these names that read no rows.
+    "iceberg/erasure/commit_files.py:_summary.collect": "of the totals of a snapshot's summary",
+    "iceberg/erasure/find_rows.py:read_file.take": "of the rows of one file that this holds",
     "iceberg/erasure/erasure_commits.py:erasure_properties.head": "of a history",
     "iceberg/metadata/history.py:main.head": "of a history",
     "iceberg/read/refused_rows.py:_breaking.take": "of rows that are there",

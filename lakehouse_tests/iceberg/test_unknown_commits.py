@@ -59,7 +59,7 @@ def test_doctor_names_it(catalog: Catalog, restored: Path, settings: Settings) -
     (tables,) = [line for line in findings(settings) if line.name == "tables"]
 
     assert not tables.ok
-    assert f"{NAME} was written after what the catalog knows" in tables.found
+    assert f"{NAME} has commits that the catalog does not know" in tables.found
     assert str(restored) in tables.found
 
 
