@@ -65,9 +65,6 @@ COLLECTED = {
         "one row, or of orphans a path for each, in a location that the driver lists itself"
     ),
     "iceberg/upkeep/newer_procedures.py:call_newer.head": ONE_ROW,
-    "iceberg/upkeep/rewrite_procedures.py:rewrite_manifests_of_spec.collect": ONE_ROW,
-    "iceberg/upkeep/rewrite_procedures.py:_rewritten.collect": ONE_ROW,
-    "iceberg/upkeep/rewrite_procedures.py:rewrite_position_deletes.collect": ONE_ROW,
     "iceberg/write/row_versions.py:_partitions_of.first": ONE_ROW,
     "quality/row_accounting.py:_count.collect": "a row for each outcome",
     "quality/rows_by_source.py:count_places.collect": "a row for each place",
@@ -104,7 +101,6 @@ COLLECTED = {
     "upkeep/upkeep_records.py:past_upkeep.to_arrow": OWN_LOG,
     "quality/metrics/anomaly_check.py:recent_metrics.to_arrow": OWN_LOG,
     "privacy/audit_chain.py:verify_chain.to_arrow": "a few rows for each request of a person",
-    "privacy/audit_chain.py:_has_occasion.to_arrow": "at most one row",
     "privacy/audit_chain.py:_head.to_arrow": "two values for each request of a person",
 }
 OTHER_METHODS = {
