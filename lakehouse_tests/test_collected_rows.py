@@ -64,8 +64,6 @@ COLLECTED = {
     "iceberg/upkeep/rewrite_procedures.py:call_procedure.collect": (
         "one row, or of orphans a path for each, in a location that the driver lists itself"
     ),
-    "iceberg/upkeep/newer_procedures.py:call_newer.head": ONE_ROW,
-    "iceberg/write/row_versions.py:_partitions_of.first": ONE_ROW,
     "quality/row_accounting.py:_count.collect": "a row for each outcome",
     "quality/rows_by_source.py:count_places.collect": "a row for each place",
     "quality/rows_by_source.py:_sums.first": ONE_ROW,
@@ -121,7 +119,6 @@ OTHER_METHODS = {
     "upkeep/table_statistics.py:plan_statistics.take": "of a budget",
     "orchestration/warm_runs/run_server.py:preload.collect": "of garbage",
     "privacy/export.py:_rows.take": "of the rows of a person",
-    "privacy/matching_rows.py:_read.take": "of rows that are there",
     "sample_data": "makes rows, and reads none",
 }
 
