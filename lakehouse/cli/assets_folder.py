@@ -1,7 +1,7 @@
 """The option `--into` for the assets folder, and output about written declarations."""
 
-import importlib
 from collections.abc import Callable, Iterable
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +30,7 @@ def folder_in(state: State, into: Path | None) -> "AssetsFolder":
     if into is not None:
         return assets_folder_of(into)
     package = state.project.package
-    return assets_folder_of(Path(importlib.import_module(package).__path__[0]), package=package)
+    return assets_folder_of(Path(import_module(package).__path__[0]), package=package)
 
 
 def print_written(texts: Iterable[Path], written: Iterable[Path]) -> None:

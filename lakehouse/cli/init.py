@@ -1,7 +1,7 @@
 """`lakehouse init`: creates a project that depends on this package."""
 
-import importlib.metadata
 import shlex
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,7 +31,7 @@ def init(state: State, folder: str, name: str | None) -> None:
         raise UsageError("FOLDER is empty; expected the folder of the project.")
     root = Path(folder)
     with state.progress(f"Making {near(root.absolute())} a project"):
-        begun = begin_project(root, name, importlib.metadata.version("lakehouse"))
+        begun = begin_project(root, name, version("lakehouse"))
     _print_files(begun)
     click.echo("Next:")
     if root.resolve() != Path.cwd():

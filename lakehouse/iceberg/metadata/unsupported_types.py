@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pyiceberg.catalog import Catalog
+    from pyiceberg.catalog import Catalog as PyIcebergCatalog
     from pyiceberg.table import Table
 
 _PLACEHOLDER_TYPE = "binary"
@@ -13,7 +13,7 @@ _PARTS = ("type", "element", "key", "value")
 """Keys of types in an Iceberg schema, for fields, lists and maps."""
 
 
-def open_for_files(client: "Catalog", table: str, metadata_location: str) -> "Table":
+def open_for_files(client: "PyIcebergCatalog", table: str, metadata_location: str) -> "Table":
     """Open a table with `binary` in place of unsupported types; row values are incorrect."""
     from pyiceberg.io import load_file_io
     from pyiceberg.serializers import Compressor
