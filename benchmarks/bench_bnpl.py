@@ -39,16 +39,16 @@ from lakehouse.assets.gold.bnpl_daily_summary import TABLE as SUMMARY
 from lakehouse.assets.gold.customer_profiles import TABLE as PROFILES
 from lakehouse.assets.silver.bnpl_transactions_clean import TABLE as CLEAN
 from lakehouse.definitions import TABLES, definitions
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import read_history
-from lakehouse.iceberg.metadata.metadata_files import metadata_files
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.metadata.referenced_files import metadata_files
+from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.ingestion.feed_runs import ingest
-from lakehouse.orchestration.backfill import backfill
-from lakehouse.runtime.deployment import open_engine
-from lakehouse.runtime.jvm_compilers import FIRST_COMPILER
-from lakehouse.sample_data.bnpl.generate import generate
+from lakehouse.orchestration.deployment import open_engine
+from lakehouse.orchestration.runs.backfill_runs import backfill
+from lakehouse.sample_data.bnpl.generator import generate
 from lakehouse.settings import Settings
+from lakehouse.spark.jvm import FIRST_COMPILER
 from lakehouse.tables.table import IcebergTable, Merge
 from lakehouse.tables.table_properties import table_properties
 from lakehouse.tables.upkeep import DEFAULTS

@@ -23,11 +23,11 @@ from benchmarks.bench_small_files import AS_ICEBERG_WRITES
 from benchmarks.bench_write import FIVE_RULES, ORDERS, orders
 from benchmarks.harness import Figure, Measured, Way, compare, conditions, options, report, show
 from benchmarks.real_upkeep import keep_up
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import read_history
-from lakehouse.iceberg.metadata.write_result import Published
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.metadata.snapshots import read_history
+from lakehouse.iceberg.values.write_result import Published
 from lakehouse.iceberg.write.write_audit_publish import write
-from lakehouse.runtime.deployment import open_engine
+from lakehouse.orchestration.deployment import open_engine
 from lakehouse.settings import Settings
 from lakehouse.tables.table import IcebergTable, Merge
 

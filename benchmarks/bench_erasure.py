@@ -37,11 +37,11 @@ from benchmarks.kept_home import KeptHome
 from benchmarks.parquet_rewrite import ID, rewrite_parquet
 from lakehouse.assets.silver.bnpl_transactions_clean import TABLE as CLEAN
 from lakehouse.definitions import PROJECT
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.erasure.delete_rows import delete_rows
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import MAIN
+from lakehouse.iceberg.metadata.snapshots import MAIN
+from lakehouse.orchestration.deployment import open_engine
 from lakehouse.privacy.erasable import Erasable, people_in
-from lakehouse.privacy.erase import STEPS, erase
 from lakehouse.privacy.erasure import Erasure, How
 from lakehouse.privacy.erasure_steps import (
     erase_files,
@@ -51,8 +51,8 @@ from lakehouse.privacy.erasure_steps import (
 )
 from lakehouse.privacy.identity import Named, find_people
 from lakehouse.privacy.proof import prove
-from lakehouse.runtime.deployment import open_engine
-from lakehouse.sample_data.bnpl.generate import generate
+from lakehouse.privacy.run_erasure import STEPS, erase
+from lakehouse.sample_data.bnpl.generator import generate
 from lakehouse.settings import Settings
 from lakehouse.tables.person import Person
 from lakehouse.tables.quoting import identifier, literal

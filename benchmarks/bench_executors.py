@@ -41,13 +41,13 @@ from benchmarks.harness import (
     report,
     show,
 )
-from lakehouse.cluster_settings import When
 from lakehouse.ingestion.collect import collect_files
-from lakehouse.ingestion.executor_reading import ExecutorReading
-from lakehouse.ingestion.ingest import lock_feed
-from lakehouse.runtime.code_on_executors import package_zip
-from lakehouse.runtime.deployment import open_engine
+from lakehouse.ingestion.ingest_attempt import lock_feed
+from lakehouse.ingestion.staging.executor_reading import ExecutorReading
+from lakehouse.orchestration.deployment import open_engine
 from lakehouse.settings import Settings
+from lakehouse.settings.cluster_settings import When
+from lakehouse.spark.project_code import package_zip
 from lakehouse.storage.object_store import LocalObjectStore
 from lakehouse.tables.feed import Feed
 

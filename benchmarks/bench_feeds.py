@@ -34,9 +34,9 @@ from benchmarks.opened_dev import open_dev
 from lakehouse.assets.bronze.raw_fruits import FEED
 from lakehouse.assets.silver.fruits import TABLE as FRUITS
 from lakehouse.definitions import TABLES, definitions
-from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.ingestion.feed_runs import FEED_TAG, ingest
-from lakehouse.orchestration.instance import open_instance
+from lakehouse.orchestration.runs.instance import open_instance
 from lakehouse.settings import Settings
 from lakehouse.storage.stores import open_store
 

@@ -19,8 +19,8 @@ from typing import Any
 from benchmarks.harness import Measured, Way, compare, conditions, options, report
 from benchmarks.shop.invoice_lines import DAILY, FEED, LINES, SINCE
 from lakehouse.ingestion.feed_runs import ingest
+from lakehouse.orchestration.deployment import open_engine
 from lakehouse.project import Project
-from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
 
 DAYS = 295

@@ -22,14 +22,14 @@ from lakehouse.assets.bronze.bnpl_transactions_raw import FEED
 from lakehouse.assets.gold.bnpl_daily_summary import TABLE as SUMMARY
 from lakehouse.assets.gold.customer_profiles import TABLE as PROFILES
 from lakehouse.definitions import TABLES, definitions
-from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.ingestion.feed_runs import ingest
 from lakehouse.orchestration.asset_keys import asset_key
-from lakehouse.orchestration.instance import open_instance
-from lakehouse.orchestration.runs import materialize
-from lakehouse.runtime import spark_server
-from lakehouse.sample_data.bnpl.generate import generate
+from lakehouse.orchestration.runs.instance import open_instance
+from lakehouse.orchestration.runs.run_in_process import materialize
+from lakehouse.sample_data.bnpl.generator import generate
 from lakehouse.settings import Settings
+from lakehouse.spark import spark_server
 
 FIRST = date(2026, 1, 1)
 LOADED_DAYS = 7

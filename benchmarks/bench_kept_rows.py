@@ -13,10 +13,10 @@ from pyspark.sql import DataFrame
 
 from benchmarks.bench_write import orders
 from benchmarks.harness import Measured, Way, compare, conditions, options, report
-from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.write import kept_rows
 from lakehouse.iceberg.write.kept_rows import is_on_one_machine, keeping_rows
-from lakehouse.runtime.deployment import open_engine
+from lakehouse.orchestration.deployment import open_engine
 from lakehouse.settings import Settings
 
 ROWS = 2_000_000

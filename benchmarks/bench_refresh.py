@@ -24,14 +24,14 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from benchmarks.harness import conditions, options, plain_table, report, show
-from lakehouse.iceberg.metadata.catalog import CATALOG_NAME, Catalog
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.write_result import Published
+from lakehouse.iceberg.catalog.catalog import CATALOG_NAME, Catalog
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.read.inputs import latest
+from lakehouse.iceberg.values.write_result import Published
 from lakehouse.iceberg.write.write_audit_publish import write
-from lakehouse.runtime import spark_server
-from lakehouse.runtime.deployment import open_engine
+from lakehouse.orchestration.deployment import open_engine
 from lakehouse.settings import Settings
+from lakehouse.spark import spark_server
 from lakehouse.tables.table import Append, Column, IcebergTable, Overwrite
 
 ROWS = 10_000_000

@@ -22,16 +22,16 @@ from benchmarks.bench_write import FIVE_RULES, ORDERS, orders
 from benchmarks.emulated_account import environment_of, prepared_account
 from benchmarks.harness import conditions, options, plain_table, report, show
 from benchmarks.request_counter import KINDS, Requests, counting_account
-from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.metadata.health_measurement import read_table_health
-from lakehouse.iceberg.metadata.write_result import Published, Unchanged
 from lakehouse.iceberg.read.pinned_frames import read_main
 from lakehouse.iceberg.rules.unique_and_references import unique
 from lakehouse.iceberg.upkeep.expire_snapshots import expire_snapshots
 from lakehouse.iceberg.upkeep.remove_orphans import remove_orphans
 from lakehouse.iceberg.upkeep.step_result import StepResult
+from lakehouse.iceberg.values.write_result import Published, Unchanged
 from lakehouse.iceberg.write.write_audit_publish import write
-from lakehouse.runtime.deployment import open_engine
+from lakehouse.orchestration.deployment import open_engine
 from lakehouse.settings import Settings
 from lakehouse.storage.stores import open_store
 from lakehouse.tables.table import IcebergTable, Merge

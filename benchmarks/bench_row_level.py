@@ -1,5 +1,5 @@
 """When merge-on-read (delete files) is cheaper than copy-on-write (file rewrites) for merged tables,
-including reads and upkeep; the source of the numbers in `lakehouse.tables.row_level`.
+including reads and upkeep; the source of the numbers in `lakehouse.tables.table_properties`.
 
 Run as `python -m benchmarks.bench_row_level [--rounds N] [--sizes MILLIONS…] [--shares SHARES…]`.
 For each size and share of changed rows, a round is the time between two compactions: `MERGES` merges
@@ -26,11 +26,11 @@ from benchmarks.harness import (
     report,
     show,
 )
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import read_history
-from lakehouse.iceberg.metadata.write_result import Published
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.metadata.snapshots import read_history
+from lakehouse.iceberg.values.write_result import Published
 from lakehouse.iceberg.write.write_audit_publish import write
-from lakehouse.runtime.deployment import open_engine
+from lakehouse.orchestration.deployment import open_engine
 from lakehouse.settings import Settings
 from lakehouse.tables.declaration import RowLevel
 from lakehouse.tables.table import IcebergTable, Merge

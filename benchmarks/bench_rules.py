@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame
 
 from benchmarks.bench_write import CURRENCIES, ORDERS, orders
 from benchmarks.harness import Measured, Way, compare, conditions, options, report
-from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.read.pinned_frames import read_main
 from lakehouse.iceberg.rules.aggregate_rules import null_fraction
 from lakehouse.iceberg.rules.audit import audit
@@ -33,7 +33,7 @@ from lakehouse.iceberg.rules.rows import (
 )
 from lakehouse.iceberg.rules.unique_and_references import unique
 from lakehouse.iceberg.write.write_audit_publish import write
-from lakehouse.runtime.deployment import open_engine
+from lakehouse.orchestration.deployment import open_engine
 from lakehouse.settings import Settings
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import IcebergTable

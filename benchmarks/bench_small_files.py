@@ -16,11 +16,11 @@ from pathlib import Path
 from benchmarks.bench_write import ORDERS, orders
 from benchmarks.harness import Measured, Way, compare, conditions, options, report, show
 from benchmarks.real_upkeep import keep_up
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.evolve import planning
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.manifests import files
-from lakehouse.runtime.deployment import open_engine
+from lakehouse.iceberg.metadata.snapshots import read_history
+from lakehouse.orchestration.deployment import open_engine
 from lakehouse.settings import Settings
 from lakehouse.tables.upkeep import DEFAULTS
 from lakehouse.upkeep.compaction import compact

@@ -30,9 +30,9 @@ from benchmarks.harness import (
 )
 from benchmarks.opened_dev import open_dev
 from benchmarks.process_times import Times, processor_seconds, times_of
-from lakehouse.runtime import jvm
-from lakehouse.runtime.spark_server import find
 from lakehouse.settings import Settings
+from lakehouse.spark import jvm
+from lakehouse.spark.spark_server import find
 
 BEFORE_COMMIT = "23f0681~1"
 FRUITS = NOW / "lakehouse" / "sample_data" / "fruits" / "fruit_1.csv"

@@ -35,10 +35,10 @@ from benchmarks.harness import (
     show,
 )
 from benchmarks.opened_dev import open_dev
-from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.orchestration.instance import open_instance
-from lakehouse.orchestration.runs import UNFINISHED
-from lakehouse.sample_data.bnpl.generate import generate
+from lakehouse.iceberg.catalog.catalog import Catalog
+from lakehouse.orchestration.runs.instance import open_instance
+from lakehouse.orchestration.runs.run_in_process import UNFINISHED
+from lakehouse.sample_data.bnpl.generator import generate
 from lakehouse.settings import Settings
 
 BEFORE_COMMIT = "c8753dc"

@@ -14,13 +14,13 @@ from uuid import uuid4
 from pyspark.sql import DataFrame
 
 from benchmarks.harness import Measured, Way, compare, conditions, options, report
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.evolve import planning
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.write_result import Published
 from lakehouse.iceberg.rules.rows import accepted, between, excluded, expression, not_null
 from lakehouse.iceberg.rules.unique_and_references import unique
+from lakehouse.iceberg.values.write_result import Published
 from lakehouse.iceberg.write.write_audit_publish import write
-from lakehouse.runtime.deployment import open_engine
+from lakehouse.orchestration.deployment import open_engine
 from lakehouse.settings import Settings
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import Append, Column, IcebergTable

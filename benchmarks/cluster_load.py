@@ -21,10 +21,10 @@ from pyarrow import dataset
 
 from benchmarks.harness import NOW, Measured, measured_against, show
 from benchmarks.plain_load import COLUMNS
-from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.runtime import jars
+from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.scaffolding.begin_project import begin_project
 from lakehouse.settings import Settings
+from lakehouse.spark import jars
 from lakehouse_tests.cluster.spark_cluster import SparkCluster, running_cluster
 
 FILES, FILE_BYTES = 40, 25_000_000

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import boto3
 
-from lakehouse.runtime import jars
-from lakehouse.runtime.jar_download import fetch
 from lakehouse.settings import Settings
+from lakehouse.spark import jars
+from lakehouse.spark.jar_download import fetch
 
 
 def environment_of(address: str) -> dict[str, str]:

@@ -14,14 +14,14 @@ from uuid import uuid4
 import dagster as dg
 import pyarrow as pa
 
-from lakehouse.iceberg.evolve.creation import create_table
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.evolve.planning import create_table
 from lakehouse.iceberg.metadata.commit_properties import CommitProperties
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import history_of
+from lakehouse.iceberg.metadata.snapshots import history_of
 from lakehouse.orchestration.asset_keys import table_name
-from lakehouse.orchestration.instance import open_instance
+from lakehouse.orchestration.deployment import open_engine
+from lakehouse.orchestration.runs.instance import open_instance
 from lakehouse.project import Project, load_project
-from lakehouse.runtime.deployment import open_engine
 from lakehouse.scaffolding.begin_project import begin_project
 from lakehouse.settings import Settings
 from lakehouse.tables.table import IcebergTable

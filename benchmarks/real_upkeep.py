@@ -5,7 +5,7 @@ from datetime import datetime
 from uuid import uuid4
 
 from lakehouse.definitions import PROJECT
-from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.upkeep.upkeep_records import UpkeepRecord
 from lakehouse.upkeep.upkeep_run import carry_out, plan_run
 

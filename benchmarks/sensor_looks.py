@@ -11,8 +11,8 @@ import time
 
 import dagster as dg
 
-from lakehouse.ingestion import feed_sensors, shared_sensor
-from lakehouse.orchestration.instance import open_instance
+from lakehouse.ingestion.sensors import feed_sensors, shared_sensor
+from lakehouse.orchestration.runs.instance import open_instance
 from lakehouse.project import load_project
 from lakehouse.settings import Settings
 

@@ -14,12 +14,13 @@ import dagster as dg
 from lakehouse.alerts.alerts_sensor import alerts_definitions
 from lakehouse.alerts.asset_pages import with_pages
 from lakehouse.errors import DeclarationError, LakehouseError, SettingsError
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.erasure.suppression_list import RowTimestamp, SuppressionList
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.ingestion.shared_sensor import feed_definitions
-from lakehouse.orchestration.asset_inputs import incremental_readers
+from lakehouse.ingestion.sensors.shared_sensor import feed_definitions
 from lakehouse.orchestration.asset_keys import table_name
+from lakehouse.orchestration.asset_specs import incremental_readers
 from lakehouse.orchestration.dagster_internals import asset_graph
+from lakehouse.orchestration.deployment import engine_resource
 from lakehouse.orchestration.discovery import (
     declared_assets,
     declared_by_name,
@@ -30,17 +31,16 @@ from lakehouse.orchestration.discovery import (
     values_of,
 )
 from lakehouse.orchestration.io_manager import IcebergIOManager
-from lakehouse.orchestration.runs_for_stale_tables import Downstream
+from lakehouse.orchestration.runs.runs_for_stale_tables import Downstream
 from lakehouse.orchestration.table_jobs.job_choice import TableJobs
 from lakehouse.privacy.detect_late_requests import detect_late_requests
 from lakehouse.privacy.erasable import Erasable
 from lakehouse.privacy.erasure_job import Eraser
 from lakehouse.privacy.gone import read_audited
 from lakehouse.privacy.holders import Subject, find_subjects, row_moments, subject_names
-from lakehouse.quality.daily_check import daily_check_definitions
+from lakehouse.quality.check_jobs import daily_check_definitions
 from lakehouse.quality.metrics.metrics_sensor import metrics_definitions
 from lakehouse.quality.source_rows_check import default_checks
-from lakehouse.runtime.deployment import engine_resource
 from lakehouse.settings import Settings
 from lakehouse.site.read_site import SiteSource
 from lakehouse.site.site_job import site_definitions

@@ -25,23 +25,23 @@ from dagster_pipes import (
 )
 
 from lakehouse.errors import JobFailed, LakehouseError
-from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.spark_errors import one_line
-from lakehouse.iceberg.metadata.write_context import Run
-from lakehouse.iceberg.metadata.write_result import Outcome
+from lakehouse.iceberg.catalog.catalog import Catalog
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.frames.spark_errors import one_line
+from lakehouse.iceberg.values.write_context import Run
+from lakehouse.iceberg.values.write_result import Outcome
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.orchestration.discovery import declared_assets
+from lakehouse.orchestration.failure_texts import in_one_line
 from lakehouse.orchestration.io_manager import run_partitions
-from lakehouse.orchestration.run_failures.function_error_text import in_one_line
-from lakehouse.orchestration.run_failures.withheld_values import values_withheld
 from lakehouse.orchestration.table_function import TableFunction, functions_by_table
 from lakehouse.orchestration.table_jobs.job_answer import error_message, outcome_message
 from lakehouse.orchestration.table_jobs.job_request import JobRequest
+from lakehouse.orchestration.withheld_values import values_withheld
 from lakehouse.privacy.gone import GoneList
 from lakehouse.project import Project, load_project
-from lakehouse.runtime.spark import open_platform_session
 from lakehouse.settings import Settings
+from lakehouse.spark.spark_session import open_platform_session
 from lakehouse.storage.stores import open_store
 
 _UPLOAD_SECONDS = 2.0

@@ -18,8 +18,8 @@ from uuid import uuid4
 import hypothesis
 import pytest
 
-from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.catalog.catalog import Catalog
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.settings import Settings
 from lakehouse.storage.atomic_files import keep_private
 from lakehouse_tests.aws_models import read_once
@@ -196,8 +196,8 @@ def s3a_jars() -> None:
     """What Spark reads a bucket by; `make setup` fetches what this machine's own deployment
     needs.
     """
-    from lakehouse.runtime import jars
-    from lakehouse.runtime.jar_download import fetch
+    from lakehouse.spark import jars
+    from lakehouse.spark.jar_download import fetch
 
     fetch(Settings.from_env(), lambda _: None, jars.s3a())
 
@@ -205,7 +205,7 @@ def s3a_jars() -> None:
 @pytest.fixture(scope="session")
 def spark(s3a_jars: None, tmp_path_factory: pytest.TempPathFactory) -> "SparkSession":
     """The one session of the run; it knows the catalogs that the engines register on it."""
-    from lakehouse.runtime import session_configuration, spark
+    from lakehouse.spark import session_configuration, spark_session
     from lakehouse_tests.local_files import set_permissions_without_processes
 
     # Of the catalog file, which not every Iceberg reads, nothing is read at the start.
@@ -216,7 +216,7 @@ def spark(s3a_jars: None, tmp_path_factory: pytest.TempPathFactory) -> "SparkSes
         patch.setenv("JDK_JAVA_OPTIONS", " ".join([_SESSION_JVM, *few_rows]))
         # Eight tasks of no row each take longer than one of all rows.
         patch.setattr(session_configuration, "_SHUFFLE_PARTITIONS", "1")
-        session = spark.open_session(settings, Catalog.of(settings))
+        session = spark_session.open_session(settings, Catalog.of(settings))
     set_permissions_without_processes(session)
     return session
 
@@ -386,7 +386,7 @@ def engine_on(spark: "SparkSession", settings: Settings, name: str | None = None
     """Return an engine on the catalog of some settings, which the session is told of by a new
     name where none is given.
     """
-    from lakehouse.runtime.spark import register
+    from lakehouse.spark.spark_session import register
 
     # Spark opens a catalog once for each name.
     catalog = Catalog.of(settings, name=name or f"lakehouse_{uuid4().hex[:8]}")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from lakehouse.orchestration import instance
+from lakehouse.orchestration.runs import instance
 from lakehouse.settings import Settings
 
 _DATABASES = ("history", "schedules")

@@ -7,7 +7,7 @@ Arrow table they are the JVM's at once.
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lakehouse.iceberg.metadata.arrow_frames import arrow_to_spark
+from lakehouse.iceberg.frames.frames import arrow_to_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -8,7 +8,7 @@ from hashlib import sha256
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from lakehouse.runtime.jars import Jar
+from lakehouse.spark.jars import Jar
 
 CONTENT = b"as published, with some length " * 1000
 JAR = Jar("test.group:small:1.0", sha256(CONTENT).hexdigest())

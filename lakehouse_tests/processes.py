@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.catalog.engine import Engine
 
 T = TypeVar("T")
 ROOT = Path(__file__).parent.parent
@@ -123,7 +123,7 @@ def engine_of_process(home: str | None = None, lock_dir: str | None = None) -> E
     """Return the engine of the process that asks; with a lock folder of its own, as if it were
     on another host.
     """
-    from lakehouse.runtime.deployment import open_engine
+    from lakehouse.orchestration.deployment import open_engine
     from lakehouse.settings import Settings
 
     settings = Settings.from_env()

@@ -47,7 +47,7 @@ class FilledOnce:
         """Let the home hold what it did when it had been filled; Spark knows nothing of what
         the test before told it.
         """
-        from lakehouse.runtime import spark
+        from lakehouse.spark import spark_session
 
         if self._saved is None:
             with while_filling():
@@ -55,8 +55,8 @@ class FilledOnce:
             self._saved = Savepoint(self.home, self._folder / "saved")
         else:
             self._saved.restore()
-        for key in [key for key in spark._sessions if str(self.home) in key[1]]:
-            del spark._sessions[key]
+        for key in [key for key in spark_session._sessions if str(self.home) in key[1]]:
+            del spark_session._sessions[key]
 
 
 def _changing(home: Path) -> list[Path]:

@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from lakehouse.runtime.connect_server import SERVER_CLASS
-from lakehouse.runtime.jvm import prepare
-from lakehouse.runtime.spark_address import problem_of
-from lakehouse.runtime.spark_server import local_configuration
-from lakehouse.runtime.temporary_folders import prepare_temporary_folder
 from lakehouse.settings import Settings
+from lakehouse.spark.connect_server import SERVER_CLASS
+from lakehouse.spark.jvm import prepare
+from lakehouse.spark.spark_address import problem_of
+from lakehouse.spark.spark_folders import prepare_temporary_folder
+from lakehouse.spark.spark_server import local_configuration
 from lakehouse_tests.cli.commands import free_port
 
 

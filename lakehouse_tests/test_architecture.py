@@ -11,7 +11,7 @@ import lakehouse
 
 PACKAGE = Path(lakehouse.__file__).parent
 SOURCES = sorted(PACKAGE.rglob("*.py"))
-READERS = {"settings.py", "ingestion/executor_task.py"}
+READERS = {"settings/__init__.py", "ingestion/staging/executor_task.py"}
 """The modules that may read the environment; others may only set it, for what they start. An executor
 has one of its own.
 """

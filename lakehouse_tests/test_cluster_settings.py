@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse.cluster_settings import REFUSED_CONFIGURATION, ClusterSettings
 from lakehouse.errors import SettingsError
 from lakehouse.settings import Settings
+from lakehouse.settings.cluster_settings import REFUSED_CONFIGURATION, ClusterSettings
 from lakehouse_tests.docs.markdown import ROOT, sections
 
 PAGE = ROOT / "docs" / "cluster.md"

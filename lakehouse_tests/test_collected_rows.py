@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import lakehouse
-from lakehouse.iceberg.metadata.collected_rows import collect
+from lakehouse.iceberg.frames.frames import collect
 
 pytestmark = pytest.mark.unit
 
@@ -39,22 +39,22 @@ OWN_LOG = "rows that the lakehouse wrote of itself in a window of days, a few fo
 
 COLLECTED = {
     # A query's output.
-    "cli/diff.py:_rows.collect": OUTPUT,
-    "cli/sql.py:_rendered.collect": OUTPUT,
-    "cli/try_table.py:_masked_rows.collect": OF_A_TEST,
+    "cli/tables/diff.py:_rows.collect": OUTPUT,
+    "cli/tables/sql.py:_rendered.collect": OUTPUT,
+    "cli/tables/try_table.py:_masked_rows.collect": OF_A_TEST,
     "iceberg/diff/row_diff.py:count_by.collect": f"{OUTPUT}: a row for each value of a column",
     "iceberg/diff/row_diff.py:sample_rows.collect": SAMPLES,
-    "runtime/pandas_to_spark.py:to_pandas.toPandas": f"{OUTPUT}: a function takes pandas",
-    "runtime/pandas_to_spark.py:to_pandas.toArrow": f"{OUTPUT}: a function takes pandas",
-    "runtime/pandas_to_spark.py:to_pandas.to_pandas": "the same rows once more",
-    "iceberg/metadata/collected_rows.py:collect.collect": "for those who call it, named here too",
-    "iceberg/metadata/arrow_frames.py:arrow_to_spark.to_pandas": "rows that the driver has already",
-    "testing/try_table.py:_plain_rows.collect": OF_A_TEST,
+    "orchestration/io_manager.py:to_pandas.toPandas": f"{OUTPUT}: a function takes pandas",
+    "orchestration/io_manager.py:to_pandas.toArrow": f"{OUTPUT}: a function takes pandas",
+    "orchestration/io_manager.py:to_pandas.to_pandas": "the same rows once more",
+    "iceberg/frames/frames.py:collect.collect": "for those who call it, named here too",
+    "iceberg/frames/frames.py:arrow_to_spark.to_pandas": "rows that the driver has already",
+    "testing/table_fixture.py:_plain_rows.collect": OF_A_TEST,
     "privacy/gone.py:_check_audited.to_arrow": OWN_LOG,
-    "cli/demo.py:_last_week.to_arrow": "the daily summary of the sample: a row a day and currency",
+    "cli/project/sample_data.py:_last_week.to_arrow": "the daily summary of the sample: a row a day and currency",
     # Counts.
     "iceberg/commit/branch.py:fast_forward.collect": ONE_ROW,
-    "iceberg/diff/key.py:_check_snapshot.collect": ONE_ROW,
+    "iceberg/diff/row_diff.py:_check_snapshot.collect": ONE_ROW,
     "iceberg/diff/row_diff.py:count_changes.collect": "a row for each of four kinds of change",
     "iceberg/read/stale_partitions.py:_look_up_affected.first": ONE_ROW,
     "iceberg/rules/audit.py:count.first": ONE_ROW,
@@ -65,17 +65,17 @@ COLLECTED = {
         "one row, or of orphans a path for each, in a location that the driver lists itself"
     ),
     "quality/row_accounting.py:_count.collect": "a row for each outcome",
-    "quality/rows_by_source.py:count_places.collect": "a row for each place",
-    "quality/rows_by_source.py:_sums.first": ONE_ROW,
-    "runtime/spark.py:collect_garbage.collect": ONE_ROW,
-    "runtime/connect_server.py:iceberg_version.collect": ONE_ROW,
-    "cli/staged_object.py:_read.collect": "one row, staged to see whether a server reads it",
-    "ingestion/executor_reading.py:_outcomes.collect": (
+    "quality/source_rows_check.py:count_places.collect": "a row for each place",
+    "quality/source_rows_check.py:_sums.first": ONE_ROW,
+    "spark/spark_session.py:collect_garbage.collect": ONE_ROW,
+    "spark/connect_server.py:iceberg_version.collect": ONE_ROW,
+    "cli/project/doctor.py:_read.collect": "one row, staged to see whether a server reads it",
+    "ingestion/staging/executor_reading.py:_outcomes.collect": (
         "a line for each file of an ingest, which this process has listed already"
     ),
     # Samples.
     "iceberg/rules/failing_row_samples.py:_collected.collect": SAMPLES,
-    "iceberg/copy/moved_deletes.py:_moved_parquet.take": (
+    "iceberg/copy/moved_files.py:_moved_parquet.take": (
         "one file of position deletes, which names a file and a number for each"
     ),
     # Sets of keys.
@@ -89,9 +89,9 @@ COLLECTED = {
     ),
     "iceberg/write/merge_rows.py:_source_stats.collect": FEW_OR_OTHERWISE,
     "iceberg/write/row_versions.py:_partitions_of.collect": FEW_OR_OTHERWISE,
-    "ingestion/withdraw_delivery.py:_landed.collect": "a row for each content of one name",
-    "quality/rows_by_source.py:_of_their_files.collect": FEW_OR_OTHERWISE,
-    "quality/rows_by_source.py:_sums_of_files.collect": FEW_OR_OTHERWISE,
+    "ingestion/delivery_decisions.py:_landed.collect": "a row for each content of one name",
+    "quality/source_rows_check.py:_of_their_files.collect": FEW_OR_OTHERWISE,
+    "quality/source_rows_check.py:_sums_of_files.collect": FEW_OR_OTHERWISE,
     # By PyIceberg.
     "iceberg/write/append_without_spark.py:has_run.to_arrow": "at most one row",
     "upkeep/health_records.py:size_history.to_arrow": OWN_LOG,
@@ -106,19 +106,19 @@ OTHER_METHODS = {
     "iceberg/erasure/commit_files.py:_summary.collect": "of the totals of a snapshot's summary",
     "iceberg/erasure/find_rows.py:read_file.take": "of the rows of one file that this holds",
     "iceberg/erasure/erasure_commits.py:erasure_properties.head": "of a history",
-    "iceberg/metadata/history.py:main.head": "of a history",
-    "iceberg/read/refused_rows.py:_breaking.take": "of rows that are there",
-    "iceberg/read/refused_rows.py:_per_rule.take": "of rows that are there",
+    "iceberg/metadata/snapshots.py:main.head": "of a history",
+    "iceberg/read/quarantined_rows.py:_breaking.take": "of rows that are there",
+    "iceberg/read/quarantined_rows.py:_per_rule.take": "of rows that are there",
     "iceberg/write/append_or_overwrite.py:_head.head": "of a history",
     "iceberg/write/stage.py:_commit.head": "of a history",
-    "iceberg/write/staged_rules.py:evaluate_prepared.head": "of a history",
+    "iceberg/write/write_attempt.py:evaluate_prepared.head": "of a history",
     "iceberg/write/withdrawn_rows.py:take_out_appended.head": "of a history",
     "iceberg/write/withdrawn_rows.py:take_out_computed.head": "of a history",
     "iceberg/write/write_audit_publish.py:_fence.head": "of a history",
     "upkeep/compaction.py:plan_compaction.take": "of a budget",
     "upkeep/table_statistics.py:plan_statistics.take": "of a budget",
     "orchestration/warm_runs/run_server.py:preload.collect": "of garbage",
-    "privacy/export.py:_rows.take": "of the rows of a person",
+    "privacy/personal_export.py:_rows.take": "of the rows of a person",
     "sample_data": "makes rows, and reads none",
 }
 

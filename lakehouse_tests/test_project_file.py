@@ -3,8 +3,8 @@
 import pytest
 
 from lakehouse.errors import SettingsError
-from lakehouse.project_file import find_project_file
 from lakehouse.settings import SAMPLES, Settings
+from lakehouse.settings.project_file import find_project_file
 
 pytestmark = pytest.mark.unit
 SHOP = '[tool.lakehouse]\ndefinitions = "shop.definitions"\nassets = "shop.assets"\n'

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, event
 
-from lakehouse.iceberg.metadata import catalog
+from lakehouse.iceberg.catalog import catalog
 
 _FILE = "catalog.db"
 

@@ -23,7 +23,7 @@ from lakehouse.alerts.failed_ticks import names_of
 from lakehouse.alerts.monitor import NO_DETECTORS, Detector, run_detectors
 from lakehouse.alerts.monitor_context import MonitorContext
 from lakehouse.alerts.sinks import FILE, LOG, open_sinks
-from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.lineage.open_lineage import send_waiting
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.dagster_internals import graph_of_repository

@@ -15,7 +15,7 @@ from lakehouse.alerts.incidents import Firing, Observed
 from lakehouse.alerts.monitor_context import MonitorContext
 from lakehouse.orchestration.asset_keys import FEEDS_SENSOR
 from lakehouse.orchestration.dagster_internals import automation_states, last_ticks
-from lakehouse.orchestration.error_causes import causes
+from lakehouse.orchestration.failure_texts import causes
 
 _MOST_TICKS = 5
 _FAILURE, _STARTED = "FAILURE", "STARTED"

@@ -8,7 +8,7 @@ their unquoted words. The run contains the full text.
 import re
 from typing import Any
 
-from lakehouse.orchestration.error_causes import OWN_ERROR, causes, known_cause
+from lakehouse.orchestration.failure_texts import OWN_ERROR, causes, known_cause
 from lakehouse.tables.table import IcebergTable
 
 _VALUES = (

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from lakehouse.orchestration.incident_reports import Severity
-from lakehouse.tables.escaping import visible
+from lakehouse.tables.quoting import visible
 
 Kind = Literal[
     "check",

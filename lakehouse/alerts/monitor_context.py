@@ -11,15 +11,15 @@ import dagster as dg
 
 from lakehouse.alerts.alert_state import AlertState
 from lakehouse.alerts.incidents import Firing, Kind
-from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.orchestration.asset_keys import asset_key, table_name
 from lakehouse.orchestration.dagster_internals import selected_assets
 from lakehouse.orchestration.incident_reports import Severity
-from lakehouse.orchestration.partition_bounds import computed_of, range_of
-from lakehouse.orchestration.run_progress import tables_of_steps
+from lakehouse.orchestration.partitions.partition_bounds import computed_of, range_of
+from lakehouse.orchestration.runs.run_progress import tables_of_steps
 from lakehouse.settings import Settings
-from lakehouse.tables.escaping import shell_word
 from lakehouse.tables.feed import Feed
+from lakehouse.tables.quoting import shell_word
 from lakehouse.tables.table import SOURCE_COLUMNS, IcebergTable
 
 if TYPE_CHECKING:

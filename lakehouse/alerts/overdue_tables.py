@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from lakehouse.alerts.incidents import Firing, Observed, moment_text
 from lakehouse.alerts.monitor_context import MonitorContext
-from lakehouse.iceberg.metadata.history import history_of
+from lakehouse.iceberg.metadata.snapshots import history_of
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.tables.feed import Feed
 from lakehouse.tables.table import IcebergTable

@@ -15,8 +15,8 @@ from lakehouse.storage.rejected_files import (
     rejected_keys,
 )
 from lakehouse.storage.stores import open_store
-from lakehouse.tables.escaping import shown
 from lakehouse.tables.feed import Feed
+from lakehouse.tables.quoting import shown
 
 CURSOR = "rejected"
 """By key of a rejected file, when its reason was written and the incident."""

@@ -26,9 +26,7 @@ from lakehouse.orchestration.dagster_internals import (
     new_events_of_run,
     observation_in,
 )
-from lakehouse.orchestration.erasure_runs import JOB as ERASE_PEOPLE
-from lakehouse.orchestration.erasure_runs import REQUEST_TAG
-from lakehouse.orchestration.error_causes import causes
+from lakehouse.orchestration.failure_texts import causes
 from lakehouse.orchestration.metadata_keys import (
     CheckMetadata,
     LandingMetadata,
@@ -36,11 +34,13 @@ from lakehouse.orchestration.metadata_keys import (
     RefusalMetadata,
     plain_values,
 )
-from lakehouse.orchestration.partition_bounds import range_of
-from lakehouse.orchestration.runs import UNFINISHED
-from lakehouse.orchestration.runs_for_stale_tables import RECOMPUTED_FOR_ERASURE
-from lakehouse.orchestration.upkeep_results import JOB as MAINTAIN_TABLES
-from lakehouse.orchestration.upkeep_results import step_result_of
+from lakehouse.orchestration.partitions.partition_bounds import range_of
+from lakehouse.orchestration.runs.erasure_runs import JOB as ERASE_PEOPLE
+from lakehouse.orchestration.runs.erasure_runs import REQUEST_TAG
+from lakehouse.orchestration.runs.run_in_process import UNFINISHED
+from lakehouse.orchestration.runs.runs_for_stale_tables import RECOMPUTED_FOR_ERASURE
+from lakehouse.orchestration.runs.upkeep_results import JOB as MAINTAIN_TABLES
+from lakehouse.orchestration.runs.upkeep_results import step_result_of
 
 CURSOR = "runs"
 _FIRST_ROUND = timedelta(days=1)

@@ -13,7 +13,7 @@ from lakehouse.alerts.alert_routes import name_of
 from lakehouse.alerts.incidents import Alert
 from lakehouse.errors import LakehouseError, SettingsError
 from lakehouse.settings import Settings
-from lakehouse.storage.append_line import append_line
+from lakehouse.storage.atomic_files import append_line
 
 if TYPE_CHECKING:
     import apprise

@@ -10,13 +10,13 @@ import dagster as dg
 
 from lakehouse.alerts.incidents import Incident, Kind
 from lakehouse.alerts.overdue_tables import Freshness, freshness_of
-from lakehouse.iceberg.metadata.history import History
+from lakehouse.iceberg.metadata.snapshots import History
 from lakehouse.iceberg.read.stale_tables import has_news
 from lakehouse.orchestration.asset_keys import table_name
 from lakehouse.orchestration.blocked_tables import refused_tables, was_refused
 from lakehouse.orchestration.dagster_internals import events_of_run
-from lakehouse.orchestration.run_progress import tables_of_steps
-from lakehouse.orchestration.runs_for_stale_tables import Downstream
+from lakehouse.orchestration.runs.run_progress import tables_of_steps
+from lakehouse.orchestration.runs.runs_for_stale_tables import Downstream
 from lakehouse.tables.feed import Feed
 from lakehouse.tables.table import IcebergTable
 

@@ -1,6 +1,6 @@
-"""State of a command: settings, engine and declarations, each loaded on first use."""
+"""State of a command: settings, engine and declarations, each created on first use."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -10,14 +10,26 @@ import click
 from lakehouse.cli.output.progress import Progress
 from lakehouse.errors import LakehouseError, TableNotFound, UsageError
 from lakehouse.settings import Settings
-from lakehouse.tables.suggestions import meant_name, near_name
+from lakehouse.tables.quoting import meant_name, near_name
 
 if TYPE_CHECKING:
-    from lakehouse.iceberg.metadata.engine import Engine
+    from lakehouse.iceberg.catalog.catalog import Catalog
+    from lakehouse.iceberg.catalog.engine import Engine
     from lakehouse.orchestration.table_function import TableFunction
     from lakehouse.project import Project
     from lakehouse.tables.feed import Feed
     from lakehouse.tables.table import IcebergTable
+
+
+def tables_there(catalog: "Catalog", read_declared: Callable[[], Iterable[str]]) -> list[str]:
+    """Return the existing tables; in Glue, only in namespaces of declared tables, if valid."""
+    if catalog.is_embedded:
+        return catalog.tables()
+    try:
+        declared = read_declared()
+    except LakehouseError:
+        return catalog.tables()
+    return catalog.tables(declared)
 
 
 _LISTED = "`lakehouse status` lists the tables."
@@ -38,7 +50,7 @@ class State:
     @cached_property
     def engine(self) -> "Engine":
         """The catalog, and Spark on demand."""
-        from lakehouse.runtime.deployment import open_engine
+        from lakehouse.orchestration.deployment import open_engine
 
         return open_engine(self.settings)
 
@@ -69,7 +81,7 @@ class State:
 
     def start_spark(self) -> None:
         """Start Spark or connect to a running server, and show which."""
-        from lakehouse.runtime.spark_server import with_server
+        from lakehouse.spark.spark_server import with_server
 
         is_there = with_server(self.settings).spark_remote is not None
         with self.progress("Connecting to Spark" if is_there else "Starting Spark"):
@@ -141,8 +153,7 @@ class State:
         return {*self.tables_there(), *self._declared_names()}
 
     def tables_there(self) -> list[str]:
-        """Names of existing tables, see `lakehouse.cli.tables_there`."""
-        from lakehouse.cli.tables_there import tables_there
+        """Names of existing tables, see `lakehouse.cli.call_context`."""
 
         return tables_there(self.engine.catalog, lambda: self.declared)
 
@@ -164,7 +175,7 @@ def not_created_yet(name: str) -> TableNotFound:
 
 def plain_name(name: str) -> str:
     """Return a table name without the catalog name."""
-    from lakehouse.iceberg.metadata.catalog import CATALOG_NAME
+    from lakehouse.iceberg.catalog.catalog import CATALOG_NAME
 
     parts = name.replace("`", "").split(".")
     return ".".join(parts[1:] if len(parts) == 3 and parts[0] == CATALOG_NAME else parts)

@@ -7,43 +7,37 @@ from typing import Any
 
 import click
 
-from lakehouse.cli.alerts import alerts
-from lakehouse.cli.apply import apply
-from lakehouse.cli.backfill import backfill
 from lakehouse.cli.call_context import State, verbose_option
-from lakehouse.cli.check import check
-from lakehouse.cli.connect_conf import connect_conf
-from lakehouse.cli.contract import contract
-from lakehouse.cli.copy import copy
-from lakehouse.cli.cost import cost
-from lakehouse.cli.demo import demo
-from lakehouse.cli.dev import dev
-from lakehouse.cli.diff import diff
-from lakehouse.cli.docs import docs
-from lakehouse.cli.doctor import doctor
-from lakehouse.cli.erase import erase
-from lakehouse.cli.erasures import erasures
-from lakehouse.cli.export import export
-from lakehouse.cli.files import files
-from lakehouse.cli.generate import generate
-from lakehouse.cli.history import history
-from lakehouse.cli.ingest import ingest
-from lakehouse.cli.init import init
-from lakehouse.cli.maintain import maintain
-from lakehouse.cli.mute import mute
-from lakehouse.cli.new import new
+from lakehouse.cli.deliveries.decisions import publish, reject
+from lakehouse.cli.deliveries.ingest import ingest
+from lakehouse.cli.deliveries.quarantine import quarantine
+from lakehouse.cli.dev_processes.dev import dev
 from lakehouse.cli.output.printing import complain
-from lakehouse.cli.pack_python import pack_python
-from lakehouse.cli.plan import plan
-from lakehouse.cli.preview import preview
-from lakehouse.cli.publish import publish
-from lakehouse.cli.quarantine import quarantine
-from lakehouse.cli.reject import reject
-from lakehouse.cli.retry import retry
-from lakehouse.cli.setup import setup
-from lakehouse.cli.sql import sql
-from lakehouse.cli.status import status
-from lakehouse.cli.try_table import try_table
+from lakehouse.cli.people.erase import erase
+from lakehouse.cli.people.erasures import erasures
+from lakehouse.cli.people.export import export
+from lakehouse.cli.project.cluster import connect_conf, pack_python
+from lakehouse.cli.project.contract import contract
+from lakehouse.cli.project.docs import docs
+from lakehouse.cli.project.doctor import doctor
+from lakehouse.cli.project.init import init
+from lakehouse.cli.project.new import new
+from lakehouse.cli.project.sample_data import demo, generate
+from lakehouse.cli.project.setup import setup
+from lakehouse.cli.tables.alerts import alerts, mute
+from lakehouse.cli.tables.backfill import backfill, retry
+from lakehouse.cli.tables.check import check
+from lakehouse.cli.tables.copy import copy
+from lakehouse.cli.tables.cost import cost
+from lakehouse.cli.tables.diff import diff
+from lakehouse.cli.tables.files import files
+from lakehouse.cli.tables.history import history
+from lakehouse.cli.tables.maintain import maintain
+from lakehouse.cli.tables.plan import apply, plan
+from lakehouse.cli.tables.preview import preview
+from lakehouse.cli.tables.sql import sql
+from lakehouse.cli.tables.status import status
+from lakehouse.cli.tables.try_table import try_table
 from lakehouse.errors import LakehouseError
 from lakehouse.storage.atomic_files import keep_private
 
@@ -155,9 +149,8 @@ def _was_interrupted(error: BaseException | None) -> bool:
 def _one_line(error: Exception, state: State) -> str:
     if isinstance(error, LakehouseError):
         return str(error)
-    from lakehouse.iceberg.metadata.error_explanations import known_error, text_of
-    from lakehouse.iceberg.metadata.spark_errors import plain
-    from lakehouse.runtime.spark_log import log_file
+    from lakehouse.iceberg.frames.spark_errors import known_error, plain, text_of
+    from lakehouse.spark.spark_folders import log_file
 
     text = text_of(error)
     hint = "" if state.verbose else " Run it again with --verbose for the traceback."

@@ -16,14 +16,14 @@ from lakehouse.contracts.odcs_quality import (
     quality_of_column,
     quality_of_table,
 )
-from lakehouse.iceberg.metadata.catalog import CATALOG_NAME
+from lakehouse.iceberg.catalog.catalog import CATALOG_NAME
 from lakehouse.iceberg.rules.size_schema_and_freshness import FreshRule
 from lakehouse.iceberg.rules.unique_and_references import ReferencesRule
 from lakehouse.settings import Settings
 from lakehouse.tables import types
-from lakehouse.tables.bounds import hours
 from lakehouse.tables.column import Column
 from lakehouse.tables.feed import Feed
+from lakehouse.tables.rule import hours
 from lakehouse.tables.table import Append, IcebergTable, Merge, OverwritePartitions
 from lakehouse.tables.types import Array, ColumnType, Decimal, Map, Struct
 

@@ -8,10 +8,8 @@ from typing import Any
 
 from lakehouse.iceberg.rules.aggregate_rules import ColumnAggregateRule
 from lakehouse.iceberg.rules.size_schema_and_freshness import FreshRule, RowCountRule
-from lakehouse.tables.bounds import Bounds, Number
-from lakehouse.tables.castable_rule import CastableRule
 from lakehouse.tables.quoting import dotted, identifier
-from lakehouse.tables.rule import Rule
+from lakehouse.tables.rule import Bounds, CastableRule, Number, Rule
 from lakehouse.tables.table import IcebergTable, Merge
 
 Check = dict[str, Any]

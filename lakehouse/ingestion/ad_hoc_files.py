@@ -15,8 +15,8 @@ from typing import BinaryIO
 
 from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.ingestion.archive_names import file_format
-from lakehouse.runtime.run_tags import HIDDEN_PREFIX
 from lakehouse.settings import Settings
+from lakehouse.spark.processes import HIDDEN_PREFIX
 from lakehouse.storage.object_store import (
     PLAIN_TEXT,
     LocalObjectStore,
@@ -24,10 +24,9 @@ from lakehouse.storage.object_store import (
     PassedOver,
     StoredObject,
 )
-from lakehouse.storage.s3 import open_bucket
-from lakehouse.storage.s3_address import bucket_and_key
-from lakehouse.tables.escaping import shown
+from lakehouse.storage.s3 import bucket_and_key, open_bucket
 from lakehouse.tables.feed import Feed
+from lakehouse.tables.quoting import shown
 
 AD_HOC_TAG, PATH_TAG = f"{HIDDEN_PREFIX}ad_hoc_files", "lakehouse/path"
 """Tags of a run started with `--path`: the folder of the copies, and the given path."""

@@ -8,12 +8,12 @@ from functools import partial
 
 from lakehouse.errors import LakehouseError
 from lakehouse.ingestion.archive_names import HASH_DIGITS, archive_key, rejected_key
-from lakehouse.ingestion.delivery import Delivery, RejectedFile
-from lakehouse.ingestion.processed_files import record_processed
+from lakehouse.ingestion.collected_files import Delivery, RejectedFile
+from lakehouse.ingestion.left_files import record_processed
 from lakehouse.storage.object_store import ObjectStore, StoredObject
 from lakehouse.storage.rejected_files import reason_key
-from lakehouse.tables.escaping import shown
 from lakehouse.tables.feed import Feed
+from lakehouse.tables.quoting import shown
 
 _BLOCK_BYTES = 1 << 20
 _ALL_DIGITS = 64

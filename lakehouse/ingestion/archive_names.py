@@ -6,8 +6,8 @@ from pathlib import PurePosixPath
 
 from lakehouse.errors import FileRejected
 from lakehouse.storage.rejected_files import REASON_ENDING
-from lakehouse.tables.escaping import quoted
 from lakehouse.tables.feed import Feed
+from lakehouse.tables.quoting import quoted
 
 HASH_DIGITS = 12
 # With 64 hash digits, `.reason.json` and the suffix of a temporary copy, a name stays within

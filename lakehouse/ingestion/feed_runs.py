@@ -21,15 +21,19 @@ from lakehouse.ingestion.collect import list_waiting
 from lakehouse.ingestion.skipped_entries import hidden_files, passed_over_lines
 from lakehouse.orchestration.asset_keys import FEED_TAG, asset_key
 from lakehouse.orchestration.dagster_internals import asset_graph
-from lakehouse.orchestration.instance import open_instance
+from lakehouse.orchestration.deployment import open_engine
 from lakehouse.orchestration.metadata_keys import RejectedReason
-from lakehouse.orchestration.orphaned_runs import fail_orphaned_runs
-from lakehouse.orchestration.pending_run import PendingRun
-from lakehouse.orchestration.run_progress import RunProgress, TableProgress, tables_of_steps
-from lakehouse.orchestration.run_result import AssetResult, RunResult
-from lakehouse.orchestration.runs import MakeDefinitions, OnEvent, materialize
-from lakehouse.orchestration.runs_for_stale_tables import INCREMENTAL, Downstream
-from lakehouse.runtime.deployment import open_engine
+from lakehouse.orchestration.partitions.pending_run import PendingRun
+from lakehouse.orchestration.runs.instance import open_instance
+from lakehouse.orchestration.runs.orphaned_runs import fail_orphaned_runs
+from lakehouse.orchestration.runs.run_in_process import MakeDefinitions, OnEvent, materialize
+from lakehouse.orchestration.runs.run_progress import (
+    RunProgress,
+    TableProgress,
+    tables_of_steps,
+)
+from lakehouse.orchestration.runs.run_result import AssetResult, RunResult
+from lakehouse.orchestration.runs.runs_for_stale_tables import INCREMENTAL, Downstream
 from lakehouse.settings import Settings
 from lakehouse.storage.rejected_files import rejected_since
 from lakehouse.storage.stores import open_store

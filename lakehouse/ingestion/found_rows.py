@@ -16,7 +16,7 @@ from lakehouse.ingestion.readers.byte_source import (
     Readable,
     unpacked,
 )
-from lakehouse.ingestion.readers.formats import open_reader, row_bytes
+from lakehouse.ingestion.readers.file_formats import open_reader, row_bytes
 from lakehouse.ingestion.readers.row_bytes import RowBytes
 from lakehouse.tables.feed import Feed
 

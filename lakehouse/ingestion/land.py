@@ -4,33 +4,133 @@ even if killed.
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.errors import LakehouseError
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.commit.lock import table_lock
 from lakehouse.iceberg.erasure.erase_again import erase_again
 from lakehouse.iceberg.erasure.suppression_list import NO_SUPPRESSION, SuppressionList
 from lakehouse.iceberg.evolve import planning
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import read_history
-from lakehouse.iceberg.metadata.write_context import Run
-from lakehouse.iceberg.metadata.write_result import Outcome, Refused, Unchanged
+from lakehouse.iceberg.metadata.snapshots import read_history
+from lakehouse.iceberg.values.write_context import Run
+from lakehouse.iceberg.values.write_result import Outcome, Refused, Unchanged
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.ingestion.archive import archive_files
 from lakehouse.ingestion.collect import collect_files
-from lakehouse.ingestion.delivery import Delivery
-from lakehouse.ingestion.executor_reading import ExecutorReading
-from lakehouse.ingestion.ingest import lock_feed
-from lakehouse.ingestion.repeated_content import repeated_content
+from lakehouse.ingestion.collected_files import Delivery
+from lakehouse.ingestion.ingest_attempt import lock_feed
 from lakehouse.ingestion.staged_frame import is_shared, plan_landing_table, read_staged_rows
-from lakehouse.ingestion.staged_rows import BucketStaging
+from lakehouse.ingestion.staging.executor_reading import ExecutorReading
+from lakehouse.ingestion.staging.staged_rows import BucketStaging
 from lakehouse.storage.object_store import ObjectStore
 from lakehouse.tables.feed import Feed
+from lakehouse.tables.quoting import shell_word, shown
 from lakehouse.tables.table import IcebergTable
 
 if TYPE_CHECKING:
+    from pyiceberg.table import FileScanTask
     from pyspark.sql import DataFrame, SparkSession
+
+
+_MOST_FILES = 20
+_COLUMNS = ("_source_file", "_source_sha256", "_ingested_at")
+
+
+def landed_names(
+    engine: Engine, table: str, hashes: Collection[str]
+) -> dict[str, dict[str, datetime]]:
+    """Return the names and ingestion times of landed files by the SHA-256 of their content.
+
+    Empty if more than a few files must be read, or only Spark reads one: it is only a hint.
+    """
+    import pyarrow as pa
+    from pyiceberg.expressions import In
+
+    if not hashes or not engine.catalog.has(table):
+        return {}
+    loaded = engine.catalog.load(table)
+    # mypy sees pydantic's fields instead of PyIceberg's constructor.
+    row_filter = In("_source_sha256", set(hashes))  # type: ignore[call-arg,arg-type]
+    scan = loaded.scan(row_filter=row_filter, selected_fields=_COLUMNS)
+    tasks = list(scan.plan_files())
+    if len(tasks) > _MOST_FILES or not _is_read_without_spark(tasks):
+        return {}
+    names: dict[str, dict[str, datetime]] = {}
+    for batch in scan.to_arrow_batch_reader():
+        landings = pa.table(batch).group_by(list(_COLUMNS)).aggregate([])
+        for row in landings.to_pylist():
+            known = names.setdefault(row["_source_sha256"], {})
+            name, at = row["_source_file"], row["_ingested_at"]
+            known[name] = max(at, known.get(name, at))
+    return names
+
+
+def has_newer_content(
+    engine: Engine, table: str, source_file: str, sha256: str, landed_at: datetime
+) -> bool:
+    """Whether other content has landed under a file name since.
+
+    Only a few candidate data files are checked; False if they do not contain it.
+    """
+    from pyiceberg.expressions import And, EqualTo, GreaterThan, NotEqualTo
+    from pyiceberg.io.pyarrow import ArrowScan
+
+    loaded = engine.catalog.load(table)
+    # As above, mypy does not see PyIceberg's constructors.
+    is_named = EqualTo("_source_file", source_file)  # type: ignore[call-arg,arg-type]
+    is_another = NotEqualTo("_source_sha256", sha256)  # type: ignore[call-arg,arg-type]
+    is_newer = GreaterThan("_ingested_at", landed_at.isoformat())  # type: ignore[call-arg,arg-type]
+    row_filter = And(is_named, is_another, is_newer)
+    scan = loaded.scan(row_filter=row_filter, selected_fields=_COLUMNS)
+    tasks = list(scan.plan_files())[:_MOST_FILES]
+    if not _is_read_without_spark(tasks):
+        return False
+    reader = ArrowScan(loaded.metadata, loaded.io, scan.projection(), row_filter, limit=1)
+    # One file at a time: the first one is usually sufficient, and a scan would start with all
+    # files.
+    return any(reader.to_table([task]).num_rows for task in tasks)
+
+
+def _is_read_without_spark(tasks: "Sequence[FileScanTask]") -> bool:
+    from pyiceberg.manifest import DataFileContent, FileFormat
+
+    for task in tasks:
+        deletes = {file.content for file in task.delete_files}
+        if (
+            task.file.file_format != FileFormat.PARQUET
+            or DataFileContent.EQUALITY_DELETES in deletes
+        ):
+            return False
+    return True
+
+
+def repeated_content(engine: Engine, table: str, delivery: Delivery) -> list[str]:
+    """Return a warning per file whose rows landed under another name or before newer content."""
+    files = [file for file in delivery.files if file.rows]
+    landed = landed_names(engine, table, {file.sha256 for file in files})
+    feed, started_at = delivery.ingest.feed.name, delivery.ingest.started_at
+    warnings = []
+    for file in files:
+        known = landed.setdefault(file.sha256, {})
+        name = file.source_file
+        if known and name not in known:
+            warnings.append(
+                f"{shown(name)} has the content of {shown(min(known))}, which landed before it:"
+                " its rows are there twice. If that is not meant, `lakehouse reject"
+                f" {shell_word(name)} --feed {feed} --why …` takes them out."
+            )
+        elif known and has_newer_content(engine, table, name, file.sha256, known[name]):
+            warnings.append(
+                f"{shown(name)} has the content of an earlier delivery of that name, and newer"
+                " content came since: its rows do not land again. If they are to count, deliver"
+                f" it under another name, or take the newer out: `lakehouse reject"
+                f" {shell_word(name)} --feed {feed} --why …`."
+            )
+        known.setdefault(name, started_at)
+    return warnings
 
 
 @dataclass

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from lakehouse.ingestion.archive_names import evaluate_name, file_format
 from lakehouse.ingestion.readers.byte_source import HashedBytes
 from lakehouse.ingestion.readers.csv_header import plan_header
-from lakehouse.ingestion.readers.formats import open_reader
-from lakehouse.ingestion.staging import Origin
+from lakehouse.ingestion.readers.file_formats import open_reader
+from lakehouse.ingestion.staging.staged_files import Origin
 from lakehouse.tables.feed import Feed
 
 if TYPE_CHECKING:

@@ -1,12 +1,13 @@
-"""Rewrite a delivered file in place without some of its rows. The operation is idempotent after
-a kill.
-"""
+"""Rewrite a delivered file without some of its rows, and keep the original row numbers."""
 
-from collections.abc import Callable, Collection
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from lakehouse.errors import LakehouseError
 from lakehouse.ingestion.found_rows import (
@@ -17,7 +18,7 @@ from lakehouse.ingestion.found_rows import (
     format_of,
 )
 from lakehouse.ingestion.readers.byte_source import HashedBytes
-from lakehouse.ingestion.readers.formats import write_without_rows
+from lakehouse.ingestion.readers.file_formats import write_without_rows
 from lakehouse.ingestion.rewritten_files import (
     NOTHING,
     Change,
@@ -25,9 +26,49 @@ from lakehouse.ingestion.rewritten_files import (
     RewrittenFiles,
     delivered_name,
 )
-from lakehouse.ingestion.row_numbers import RowNumbers
 from lakehouse.storage.object_store import ObjectStore, StoredObject
 from lakehouse.tables.feed import Feed
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class RowNumbers:
+    """Maps rows of a file to their numbers as delivered.
+
+    `missing` are the numbers of removed rows. Numbers and positions count from 1 after the
+    header, which is 0.
+    """
+
+    missing: tuple[int, ...] = ()
+
+    @classmethod
+    def without(cls, missing: Iterable[int]) -> "RowNumbers":
+        return cls(tuple(sorted(set(missing))))
+
+    def number(self, position: int) -> int:
+        """Return the delivered number of the row at a current position."""
+        return position + bisect_right(self._shifts, position)
+
+    def position(self, number: int) -> int:
+        """Return the current position of a row that is in the file."""
+        return number - bisect_left(self.missing, number)
+
+    def of_batch(self, first: int, rows: int) -> "pa.Int64Array":
+        import numpy as np
+        import pyarrow as pa
+
+        positions = np.arange(first, first + rows, dtype=np.int64)
+        if not self.missing:
+            return pa.array(positions, pa.int64())
+        shifts = np.searchsorted(np.array(self._shifts), positions, side="right")
+        return pa.array(positions + shifts, pa.int64())
+
+    @cached_property
+    def _shifts(self) -> list[int]:
+        """The positions at which the difference between number and position grows by one."""
+        return [number - index for index, number in enumerate(self.missing)]
 
 
 @dataclass(frozen=True)

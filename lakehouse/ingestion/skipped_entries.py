@@ -16,8 +16,8 @@ from lakehouse.orchestration.incident_reports import (
 )
 from lakehouse.settings import Settings
 from lakehouse.storage.object_store import ObjectStore, PassedOver
-from lakehouse.tables.escaping import shown, visible
 from lakehouse.tables.feed import Feed
+from lakehouse.tables.quoting import shown, visible
 
 _MOST = 20
 _HIDDEN = "hidden or unfinished by its name"

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.ingestion.delivery import Delivery
-from lakehouse.ingestion.staged_rows import HASH_LENGTH, BucketRows
+from lakehouse.iceberg.catalog.catalog import Catalog
+from lakehouse.ingestion.collected_files import Delivery
+from lakehouse.ingestion.staging.staged_rows import HASH_LENGTH, BucketRows
 from lakehouse.tables.feed import INGEST_COLUMNS, Feed
 from lakehouse.tables.quoting import identifier, literal
 from lakehouse.tables.table import Column, IcebergTable

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lakehouse.errors import FileRejected, TableNotFound, UsageError
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.erasure.suppression_list import RowFilter
-from lakehouse.iceberg.metadata.arrow_frames import arrow_to_spark
-from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.frames.frames import arrow_to_spark
 from lakehouse.iceberg.read.inputs import Input, latest
 from lakehouse.iceberg.read.pinned_frames import read, read_main
 from lakehouse.iceberg.read.pinned_inputs import pin
@@ -21,13 +21,12 @@ from lakehouse.iceberg.write.trial import Trial, compute_given
 from lakehouse.iceberg.write.write_audit_publish import checked
 from lakehouse.ingestion.read_delivered import DeliveredRows, read_delivered, without_rows
 from lakehouse.ingestion.staged_frame import plan_landing_table
-from lakehouse.orchestration.run_failures.function_error_text import in_one_line
-from lakehouse.orchestration.run_failures.withheld_values import values_withheld
+from lakehouse.orchestration.failure_texts import in_one_line
+from lakehouse.orchestration.runs.dry_runs import no_rows, try_function
 from lakehouse.orchestration.table_function import TableFunction
-from lakehouse.orchestration.table_trial import no_rows, try_function
-from lakehouse.tables.escaping import shown
+from lakehouse.orchestration.withheld_values import values_withheld
 from lakehouse.tables.feed import Feed
-from lakehouse.tables.quoting import identifier
+from lakehouse.tables.quoting import identifier, shown
 from lakehouse.tables.table import IcebergTable
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lakehouse.errors import LakehouseError
-from lakehouse.storage.append_line import append_line
+from lakehouse.storage.atomic_files import append_line
 from lakehouse.storage.file_lock import file_lock
 
 MAX_BYTES = 16 * 2**20

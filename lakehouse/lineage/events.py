@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 from uuid import UUID
 
-from lakehouse.iceberg.metadata.write_events import BegunWrite
-from lakehouse.iceberg.metadata.write_result import (
+from lakehouse.iceberg.values.write_events import BegunWrite
+from lakehouse.iceberg.values.write_result import (
     Outcome,
     Pin,
     Published,

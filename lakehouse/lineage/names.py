@@ -10,7 +10,7 @@ from typing import Any
 from uuid import NAMESPACE_OID, UUID, uuid5
 
 from lakehouse.errors import LakehouseError
-from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.iceberg.catalog.catalog import Catalog
 
 _WRITE_ID = re.compile(r"[0-9a-f]{32}")
 _VERSION, _VARIANT = 7, 0b10

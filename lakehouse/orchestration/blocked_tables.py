@@ -1,20 +1,75 @@
-"""Blocked tables: a new run would fail again until an input or the declaration changes.
-
-A blocked run has a tag with a digest of its inputs; schedulers check this tag first. Without
-Dagster's history, a table is tried and blocked once more.
-"""
+"""Tables whose last write was blocked, and checks that failed last."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import dagster as dg
 
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import read_history
-from lakehouse.orchestration.dagster_internals import add_run_tags
-from lakehouse.orchestration.partition_bounds import computed_bounds
-from lakehouse.runtime.run_tags import HIDDEN_PREFIX
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.metadata.snapshots import read_history
+from lakehouse.orchestration.asset_checks import checked_rules
+from lakehouse.orchestration.asset_keys import asset_key
+from lakehouse.orchestration.dagster_internals import (
+    add_run_tags,
+    check_executions,
+    check_summaries,
+)
+from lakehouse.orchestration.metadata_keys import CheckMetadata
+from lakehouse.orchestration.partitions.partition_bounds import computed_bounds
+from lakehouse.spark.processes import HIDDEN_PREFIX
 from lakehouse.tables.table import IcebergTable
+
+_MAX_EXECUTIONS = 200
+"""Maximum number of executions of a check to search for the last one on published rows; a
+blocked table is not recomputed until its inputs change.
+"""
+
+
+def need_full_check(
+    instance: dg.DagsterInstance, table: IcebergTable, passed: Iterable[str]
+) -> set[str]:
+    """Return the checks that pass now but failed in their last evaluation of published rows.
+
+    Excludes quarantining rules, since their rows are not in the table, and checks of a single
+    write, such as the quarantine share.
+
+    :param passed: names of the checks that pass for the new rows.
+    """
+    quarantining = {rule.name for rule in table.quarantining_rules}
+    of_rows = {rule.name for rule in table.rules}
+    of_writes = {rule.name for rule in checked_rules(table)} - of_rows
+    names = set(passed) - quarantining - of_writes
+    keys = [dg.AssetCheckKey(asset_key(table.name), name) for name in names]
+    if not keys:
+        return set()
+    found = check_summaries(instance, keys)
+    return {key.name for key in keys if key in found and _failed(instance, key, found[key])}
+
+
+def _failed(instance: dg.DagsterInstance, key: dg.AssetCheckKey, summary: Any) -> bool:
+    last = summary.last_completed_check_execution_record
+    evaluation = last.evaluation if last else None
+    if evaluation is not None and not _is_of_main(evaluation):
+        # A blocked write did not evaluate published rows.
+        evaluation = _last_of_main(instance, key)
+    return evaluation is not None and not evaluation.passed
+
+
+def _last_of_main(
+    instance: dg.DagsterInstance, key: dg.AssetCheckKey
+) -> dg.AssetCheckEvaluation | None:
+    for record in check_executions(instance, key, _MAX_EXECUTIONS):
+        evaluation = record.evaluation
+        # A planned execution has no result yet.
+        if isinstance(evaluation, dg.AssetCheckEvaluation) and _is_of_main(evaluation):
+            return evaluation
+    return None
+
+
+def _is_of_main(evaluation: dg.AssetCheckEvaluation) -> bool:
+    return CheckMetadata.from_metadata(evaluation.metadata).evaluated == "main"
+
 
 BLOCKED = f"{HIDDEN_PREFIX}held."
 """Prefix of the tag of a run that blocked a table: the digest of the table's inputs."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
-from lakehouse.runtime.processes import user_name
+from lakehouse.spark.processes import user_name
 
 if TYPE_CHECKING:
     from dagster import EventLogEntry

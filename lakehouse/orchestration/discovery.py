@@ -12,16 +12,14 @@ from typing import Protocol, TypeVar
 import dagster as dg
 
 from lakehouse.errors import DeclarationError, LakehouseError
-from lakehouse.orchestration.asset_inputs import inputs_of
 from lakehouse.orchestration.asset_keys import table_name
-from lakehouse.orchestration.asset_specs import quarantine_spec
-from lakehouse.orchestration.code_locations import file_place, frames_of
-from lakehouse.orchestration.partition_validation import check_columns
-from lakehouse.orchestration.sql_function import SqlFunction
-from lakehouse.orchestration.subject_validation import check_subjects, sources_of
+from lakehouse.orchestration.asset_specs import inputs_of, quarantine_spec
+from lakehouse.orchestration.functions.function_code import file_place, frames_of
+from lakehouse.orchestration.functions.sql_function import SqlFunction
+from lakehouse.orchestration.load_validation import check_columns, check_subjects, sources_of
 from lakehouse.orchestration.table_function import function_of
 from lakehouse.tables.feed import Feed
-from lakehouse.tables.suggestions import meant_name
+from lakehouse.tables.quoting import meant_name
 from lakehouse.tables.table import IcebergTable
 from lakehouse.tables.upkeep import Upkeep
 

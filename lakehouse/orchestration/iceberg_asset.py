@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 
 from lakehouse.errors import DeclarationError
-from lakehouse.iceberg.metadata.write_context import Run
-from lakehouse.iceberg.metadata.write_result import Outcome, RuleResult
 from lakehouse.iceberg.read.input_validation import (
     check_appended_once,
     check_existing_rows,
@@ -21,25 +19,48 @@ from lakehouse.iceberg.read.inputs import Input, declared_inputs
 from lakehouse.iceberg.read.row_version_inputs import with_version_reads
 from lakehouse.iceberg.read.rows_outside_partitions import evaluate_by_metadata, has_partition
 from lakehouse.iceberg.read.stale_partitions import partition_only_sources
-from lakehouse.orchestration.asset_inputs import reads_metadata
+from lakehouse.iceberg.values.write_context import Run
+from lakehouse.iceberg.values.write_result import Outcome, RuleResult
 from lakehouse.orchestration.asset_keys import asset_key
-from lakehouse.orchestration.code_version import default_code_version
-from lakehouse.orchestration.column_lineage import lineage_metadata
+from lakehouse.orchestration.asset_specs import reads_metadata
+from lakehouse.orchestration.failure_texts import in_one_line
+from lakehouse.orchestration.functions.function_code import default_code_version
+from lakehouse.orchestration.functions.sql_function import SqlFunction
 from lakehouse.orchestration.io_manager import IcebergIOManager
-from lakehouse.orchestration.partition_bounds import all_partitions_of
-from lakehouse.orchestration.partition_validation import check_partitions
-from lakehouse.orchestration.run_failures.function_error_text import in_one_line
-from lakehouse.orchestration.sql_function import SqlFunction
+from lakehouse.orchestration.load_validation import check_partitions
+from lakehouse.orchestration.partitions.partition_bounds import (
+    all_partitions_of,
+    asset_partitions,
+)
 from lakehouse.orchestration.table_asset import Evaluate, Written, table_asset
 from lakehouse.orchestration.table_function import TableFunction, keep_function
 from lakehouse.orchestration.table_jobs.compute_in_job import compute_in_job
-from lakehouse.orchestration.table_partitions import asset_partitions
 from lakehouse.orchestration.written_metadata import left_out_warnings
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import IcebergTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+
+COLUMN_LINEAGE = "dagster/column_lineage"
+"""Dagster's metadata key."""
+
+
+def lineage_metadata(
+    table: IcebergTable, inputs: Mapping[str, Input]
+) -> dict[str, dg.TableColumnLineage]:
+    """Return the column lineage of a table with `rows_of`; empty without it, never guessed."""
+    raw = table.rows_of
+    if raw is None or raw.name not in {declared.table for declared in inputs.values()}:
+        return {}
+    lineage: dict[str, list[dg.TableColumnDep]] = {}
+    for column in table.columns:
+        names = (column.name, *column.renamed_from)
+        sources = [name for name in names if name in raw.column_names]
+        if sources and column.cast and column.name != table.stamp:
+            lineage[column.name] = [dg.TableColumnDep(asset_key(raw.name), sources[0])]
+    return {COLUMN_LINEAGE: dg.TableColumnLineage(lineage)} if lineage else {}
 
 
 def iceberg_asset(

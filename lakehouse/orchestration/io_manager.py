@@ -7,36 +7,52 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 
 from lakehouse.errors import DeclarationError, FrameMismatch
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.catalog.iceberg_release import is_spark_3
 from lakehouse.iceberg.erasure.suppression_list import NO_SUPPRESSION, SuppressionList
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import read_history
-from lakehouse.iceberg.metadata.spark_types import of_spark
-from lakehouse.iceberg.metadata.write_context import Partitions, Run
-from lakehouse.iceberg.metadata.write_result import Outcome, Pin, Refused, RuleResult
+from lakehouse.iceberg.frames.frames import arrow_to_spark
+from lakehouse.iceberg.metadata.snapshots import read_history
+from lakehouse.iceberg.metadata.type_conversion import of_spark
 from lakehouse.iceberg.read.inputs import Input, latest
 from lakehouse.iceberg.read.pinned_frames import read
 from lakehouse.iceberg.read.pinned_inputs import pin
 from lakehouse.iceberg.rules import evaluation
+from lakehouse.iceberg.values.write_context import Partitions, Run
+from lakehouse.iceberg.values.write_result import Outcome, Pin, Refused, RuleResult
 from lakehouse.iceberg.write import write_audit_publish
-from lakehouse.orchestration.asset_checks import Evaluated
+from lakehouse.orchestration.asset_checks import Evaluated, has_source
 from lakehouse.orchestration.asset_keys import table_name
 from lakehouse.orchestration.dagster_internals import set_data_version, step_started_at
-from lakehouse.orchestration.partition_bounds import partitions_of
-from lakehouse.orchestration.run_failures.refused_write_text import refusal
-from lakehouse.orchestration.run_failures.withheld_values import values_withheld
+from lakehouse.orchestration.failure_texts import refusal
+from lakehouse.orchestration.partitions.partition_bounds import partitions_of
 from lakehouse.orchestration.table_jobs.job_choice import NO_JOBS, TableJobs
-from lakehouse.orchestration.unmasked_rows_command import has_source
+from lakehouse.orchestration.withheld_values import values_withheld
 from lakehouse.orchestration.written_metadata import (
     left_out_warnings,
     pin_metadata,
     written_metadata,
 )
-from lakehouse.runtime.pandas_to_spark import to_pandas, to_spark
 from lakehouse.tables.table import Column, IcebergTable, Overwrite
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    import pandas as pd
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
+
+
+def to_spark(spark: "SparkSession", frame: "pd.DataFrame") -> "DataFrame":
+    """Return a pandas DataFrame as a Spark one, with types by Arrow instead of guesses."""
+    import pyarrow as pa
+
+    return arrow_to_spark(spark, pa.Table.from_pandas(frame, preserve_index=False))
+
+
+def to_pandas(frame: "DataFrame") -> "pd.DataFrame":
+    """Collect a Spark frame into pandas; moments are in UTC."""
+    if is_spark_3():
+        return frame.toPandas()
+    # Spark 4.1 calls pandas 3 in ways that it warns of; Arrow does not.
+    return frame.toArrow().to_pandas(maps_as_pydicts="strict")
 
 
 class IcebergIOManager(dg.ConfigurableIOManager):

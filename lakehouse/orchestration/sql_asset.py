@@ -8,9 +8,9 @@ import dagster as dg
 
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.read.inputs import Input, declared_inputs
-from lakehouse.orchestration.code_locations import file_place
+from lakehouse.orchestration.functions.function_code import file_place
+from lakehouse.orchestration.functions.sql_function import SqlFunction
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
-from lakehouse.orchestration.sql_function import SqlFunction
 from lakehouse.tables.table import IcebergTable
 
 

@@ -10,10 +10,10 @@ from typing import Any
 import dagster as dg
 
 from lakehouse.iceberg.metadata.code_versions import computed_parts
-from lakehouse.iceberg.metadata.computed_parts import UNKNOWN_CODE, parts_of
-from lakehouse.iceberg.metadata.history import read_history
-from lakehouse.iceberg.metadata.write_context import Run
-from lakehouse.iceberg.metadata.write_result import (
+from lakehouse.iceberg.metadata.commit_properties import UNKNOWN_CODE, parts_of
+from lakehouse.iceberg.metadata.snapshots import read_history
+from lakehouse.iceberg.values.write_context import Run
+from lakehouse.iceberg.values.write_result import (
     Outcome,
     Published,
     Quarantined,
@@ -25,29 +25,28 @@ from lakehouse.orchestration.asset_checks import (
     check_result,
     check_specs,
     results_of,
+    table_of_rows,
 )
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.asset_specs import table_spec
-from lakehouse.orchestration.blocked_tables import note_refused
-from lakehouse.orchestration.full_checks import need_full_check
+from lakehouse.orchestration.blocked_tables import need_full_check, note_refused
+from lakehouse.orchestration.failure_texts import refusal
 from lakehouse.orchestration.io_manager import IcebergIOManager, run_partitions
 from lakehouse.orchestration.metadata_keys import WriteMetadata
-from lakehouse.orchestration.partition_bounds import (
+from lakehouse.orchestration.partitions.partition_bounds import (
     computed_bounds,
     computed_of,
     names_stretches,
 )
-from lakehouse.orchestration.run_failures.refused_write_text import refusal
-from lakehouse.orchestration.run_failures.withheld_values import (
-    cause_without_data,
-    values_withheld,
-)
-from lakehouse.orchestration.runs_for_stale_tables import (
+from lakehouse.orchestration.runs.runs_for_stale_tables import (
     BACKFILL,
     RECOMPUTED_FOR_ERASURE,
     is_full_recompute,
 )
-from lakehouse.orchestration.unmasked_rows_command import table_of_rows
+from lakehouse.orchestration.withheld_values import (
+    cause_without_data,
+    values_withheld,
+)
 from lakehouse.orchestration.written_metadata import (
     quarantined_metadata,
     refused_rows,

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
-from lakehouse.iceberg.metadata.history import history_of
-from lakehouse.iceberg.metadata.partition_rows import added_rows, present_rows
-from lakehouse.iceberg.metadata.write_result import (
+from lakehouse.iceberg.metadata.partition_metadata import added_rows, present_rows
+from lakehouse.iceberg.metadata.snapshots import history_of
+from lakehouse.iceberg.values.write_result import (
     Outcome,
     Pin,
     Published,
@@ -25,11 +25,11 @@ from lakehouse.orchestration.metadata_keys import (
     QuarantineMetadata,
     WriteMetadata,
 )
-from lakehouse.tables.rule_validation import REFUSED_SHARE
+from lakehouse.tables.table_validation import REFUSED_SHARE
 
 if TYPE_CHECKING:
-    from lakehouse.iceberg.metadata.catalog import Catalog
-    from lakehouse.iceberg.metadata.write_context import Partitions
+    from lakehouse.iceberg.catalog.catalog import Catalog
+    from lakehouse.iceberg.values.write_context import Partitions
     from lakehouse.tables.table import Column, IcebergTable
 
 STORAGE_KIND = "iceberg"

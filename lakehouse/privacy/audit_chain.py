@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from lakehouse.errors import UsageError
-from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.write.append_without_spark import append_next
 from lakehouse.privacy.folder import check_request_id, privacy_folder
 from lakehouse.settings import Settings

@@ -24,8 +24,8 @@ from lakehouse.iceberg.erasure.arrow_ids import (
     match_values,
 )
 from lakehouse.ingestion.found_rows import FoundRows, Open, find_rows
-from lakehouse.ingestion.ingest import lock_feed
-from lakehouse.ingestion.rewrite_file import Rewriting, look_into
+from lakehouse.ingestion.ingest_attempt import lock_feed
+from lakehouse.ingestion.rewrite_file import Rewriting, RowNumbers, look_into
 from lakehouse.ingestion.rewritten_files import (
     NOTHING,
     KnownContent,
@@ -33,7 +33,6 @@ from lakehouse.ingestion.rewritten_files import (
     delivered_name,
     ledger_name,
 )
-from lakehouse.ingestion.row_numbers import RowNumbers
 from lakehouse.privacy.erasure_record import UnreadableFile
 from lakehouse.privacy.places.scrubbed_place import ERASED
 from lakehouse.privacy.verifier.values import ByteSearch, SearchedValues

@@ -13,8 +13,15 @@ from lakehouse.alerts.incidents import Firing, Observed, Resolved, moment_text
 from lakehouse.alerts.monitor_context import MonitorContext
 from lakehouse.orchestration.dagster_internals import events_of_run
 from lakehouse.orchestration.metadata_keys import ErasureMetadata
-from lakehouse.privacy.pending_requests import PastRuns, finished_at, is_due, past_runs
-from lakehouse.privacy.requests import Request, Unreachable, read_requests
+from lakehouse.privacy.requests import (
+    PastRuns,
+    Request,
+    Unreachable,
+    finished_at,
+    is_due,
+    past_runs,
+    read_requests,
+)
 
 SOON = timedelta(days=7)
 """Notice before a request is due."""

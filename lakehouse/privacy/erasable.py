@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from graphlib import TopologicalSorter
 
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.orchestration.runs import MakeDefinitions
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.orchestration.runs.run_in_process import MakeDefinitions
 from lakehouse.privacy.holders import Holder, Subject, subject_of
 from lakehouse.settings import Settings
 from lakehouse.storage.object_store import ObjectStore

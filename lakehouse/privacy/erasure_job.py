@@ -13,17 +13,16 @@ import dagster as dg
 from pydantic import Field
 
 from lakehouse.errors import ErasureFailed, LakehouseError
-from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.orchestration.dagster_internals import add_run_tags
-from lakehouse.orchestration.erasure_runs import JOB, REQUEST_TAG, SENSOR
 from lakehouse.orchestration.metadata_keys import ErasureMetadata
-from lakehouse.orchestration.orphaned_runs import fail_orphaned_runs
-from lakehouse.orchestration.run_failures.withheld_values import cause_without_data
-from lakehouse.orchestration.runs import UNFINISHED
+from lakehouse.orchestration.runs.erasure_runs import JOB, REQUEST_TAG, SENSOR
+from lakehouse.orchestration.runs.orphaned_runs import fail_orphaned_runs
+from lakehouse.orchestration.runs.run_in_process import UNFINISHED
+from lakehouse.orchestration.withheld_values import cause_without_data
 from lakehouse.privacy.erasable import Erasable
 from lakehouse.privacy.folder import erase_lock
-from lakehouse.privacy.pending_requests import is_due, past_runs
-from lakehouse.privacy.requests import Request, read_request, read_requests
+from lakehouse.privacy.requests import Request, is_due, past_runs, read_request, read_requests
 from lakehouse.settings import Settings
 from lakehouse.storage.file_lock import is_file_locked
 
@@ -79,8 +78,8 @@ class Eraser:
         return erase_people
 
     def _run(self, context: dg.OpExecutionContext, request_id: str) -> None:
-        from lakehouse.privacy.erase import erase
         from lakehouse.privacy.erasure import How
+        from lakehouse.privacy.run_erasure import erase
 
         # An unknown id fails before the run is tagged.
         read_request(context.resources.settings, request_id)

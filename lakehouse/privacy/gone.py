@@ -12,7 +12,7 @@ from operator import itemgetter
 from pathlib import Path
 
 from lakehouse.errors import LakehouseError
-from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.privacy.folder import hmac_key, privacy_folder
 from lakehouse.settings import Settings
 from lakehouse.storage.file_lock import brief_lock

@@ -20,8 +20,7 @@ from lakehouse.iceberg.erasure.suppression_list import RowTimestamp
 from lakehouse.tables.column import Column
 from lakehouse.tables.declaration import OnErasure
 from lakehouse.tables.feed import Feed
-from lakehouse.tables.people import Origin, Origins, Sources, names_of, origins_of
-from lakehouse.tables.person import Person
+from lakehouse.tables.person import Origin, Origins, Person, Sources, names_of, origins_of
 from lakehouse.tables.table import IcebergTable
 
 T = TypeVar("T")

@@ -15,12 +15,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from lakehouse.errors import UsageError
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.erasure.arrow_ids import comparable
-from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.privacy.holders import Subject
 from lakehouse.privacy.table_values import Owners, find_owners, find_rows_of_ids, find_texts
 from lakehouse.tables.person import Person, normal_id
-from lakehouse.tables.suggestions import meant_name
+from lakehouse.tables.quoting import meant_name
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from lakehouse.iceberg.read.inputs import Input
     from lakehouse.orchestration.dagster_internals import AssetGraph
-    from lakehouse.orchestration.pending_run import PendingRun
+    from lakehouse.orchestration.partitions.pending_run import PendingRun
 
 Keys = Collection[str] | None
 """Partition keys to recompute; None for the entire table."""
@@ -137,9 +137,12 @@ def _compute(
     import dagster as dg
 
     from lakehouse.orchestration.asset_keys import asset_key
-    from lakehouse.orchestration.instance import open_instance
-    from lakehouse.orchestration.runs import materialize
-    from lakehouse.orchestration.runs_for_stale_tables import BACKFILL, RECOMPUTED_FOR_ERASURE
+    from lakehouse.orchestration.runs.instance import open_instance
+    from lakehouse.orchestration.runs.run_in_process import materialize
+    from lakehouse.orchestration.runs.runs_for_stale_tables import (
+        BACKFILL,
+        RECOMPUTED_FOR_ERASURE,
+    )
 
     (name,) = run.tables
     with open_instance(erasable.settings) as instance:
@@ -191,9 +194,8 @@ class _Affected:
 
     def runs(self, name: str, keys: Keys) -> "list[PendingRun]":
         """Return the runs that compute partitions of a table."""
-        from lakehouse.orchestration.partition_groups import grouped
-        from lakehouse.orchestration.partition_rows import source_rows
-        from lakehouse.orchestration.pending_run import PendingRun
+        from lakehouse.orchestration.partitions.partition_groups import grouped, source_rows
+        from lakehouse.orchestration.partitions.pending_run import PendingRun
 
         definition, inputs = self._definition(name), self._inputs(name)
         if definition is None:
@@ -212,7 +214,7 @@ class _Affected:
 
     def _keys_of_deleted(self, name: str, source: str, reads: "Collection[Input]") -> Keys:
         """Return the partitions that were computed from deleted rows of a source."""
-        from lakehouse.orchestration.partition_bounds import keys_holding
+        from lakehouse.orchestration.partitions.partition_bounds import keys_holding
 
         definition, declared = self._definition(name), self.erasable.tables[name]
         if definition is None or not reads:
@@ -250,8 +252,8 @@ class _Affected:
         return definition
 
     def _inputs(self, name: str) -> "dict[str, Input]":
-        from lakehouse.orchestration.asset_inputs import inputs_of
         from lakehouse.orchestration.asset_keys import asset_key
+        from lakehouse.orchestration.asset_specs import inputs_of
 
         return inputs_of(self.graph.get(asset_key(name)).metadata)
 

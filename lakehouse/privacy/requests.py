@@ -8,18 +8,59 @@ import calendar
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
+from itertools import takewhile
 from pathlib import Path
 from typing import Literal
 
+import dagster as dg
+
 from lakehouse.errors import LakehouseError, UsageError
+from lakehouse.orchestration.runs.erasure_runs import JOB, REQUEST_TAG
+from lakehouse.privacy.audit_chain import AuditedAction, append_actions
+from lakehouse.privacy.erasable import Erasable
 from lakehouse.privacy.folder import check_request_id, hmac_key, requests_folder
+from lakehouse.privacy.gone import allow_again, read_gone
+from lakehouse.privacy.holders import subject_of
 from lakehouse.privacy.identity import Named
 from lakehouse.privacy.sealed_values import SealedValues, seal
 from lakehouse.settings import Settings
 from lakehouse.storage.file_lock import brief_lock
 from lakehouse.storage.json_files import read_json, write_json
-from lakehouse.tables.person import is_distinctive, person_hmac
+from lakehouse.tables.person import Person, is_distinctive, person_hmac
+
+_NO_REQUEST = "allow"
+"""The request id in the audit table: the decision belongs to no request."""
+
+
+def allow_people(erasable: Erasable, named: Sequence[Named], *, by: str, why: str) -> None:
+    """Allow new rows of erased people.
+
+    :raises UsageError: if a person is not on the suppression list. It contains no value.
+    """
+    settings, now = erasable.settings, datetime.now(UTC)
+    key = hmac_key(settings, is_needed=True)
+    for number, one in enumerate(named, start=1):
+        subject = subject_of(erasable.subjects, Person(one.column, frozenset()))
+        is_id = one.column.lower() in subject.names
+        names = sorted(subject.names) if is_id else [one.column.lower()]
+        digests = {name: person_hmac(key, name, one.value) for name in names}
+        listed = read_gone(settings).erased_at
+        actions = [
+            AuditedAction("allowed_again", _NO_REQUEST, by, name, digest)
+            for name, digest in digests.items()
+            if bytes.fromhex(digest) in listed
+        ]
+        if not actions:
+            raise UsageError(
+                f"Person {number}, named by {one.column}, is not on the list of erased people;"
+                " expected an id as it was erased.",
+                next_step="`lakehouse erasures` lists the requests.",
+            )
+        occasion = f"allow-{now:%Y%m%dT%H%M%S.%f}-{number}"
+        append_actions(settings, erasable.engine, erasable.audit, actions, occasion, now=now)
+        allow_again(settings, digests.values(), by=by, why=why)
+
 
 RequestState = Literal[
     "requested", "logically_deleted", "pending_physical", "verified", "exception", "not_found"
@@ -224,3 +265,67 @@ def _file(settings: Settings, request_id: str) -> Path:
 
 def _lock(settings: Settings) -> AbstractContextManager[None]:
     return brief_lock(requests_folder(settings) / ".lock")
+
+
+FIRST_PAUSE, LONGEST_PAUSE = timedelta(minutes=15), timedelta(days=1)
+"""Pause after the last run; doubled after each further failed one."""
+_STATUS = dg.DagsterRunStatus
+_FAILED = (_STATUS.FAILURE, _STATUS.CANCELED)
+_FINISHED = (*_FAILED, _STATUS.SUCCESS)
+_MOST_RUNS = 20
+
+
+@dataclass(frozen=True)
+class PastRuns:
+    """The runs of a request."""
+
+    newest_id: str = ""
+    """The newest run, finished or not; empty if there is none."""
+    last_finished_at: datetime | None = None
+    failed: tuple[dg.RunRecord, ...] = ()
+    """Failed and canceled runs since the last successful one and the last change of state,
+    newest first.
+    """
+
+    @property
+    def next_at(self) -> datetime | None:
+        """When the request can be retried; None if there is no run."""
+        if self.last_finished_at is None:
+            return None
+        doublings = min(max(len(self.failed) - 1, 0), _MOST_RUNS)
+        return self.last_finished_at + min(FIRST_PAUSE * (1 << doublings), LONGEST_PAUSE)
+
+
+def is_due(request: Request, now: datetime) -> bool:
+    """Return whether a request can be continued automatically: it was interrupted, or retained
+    files are due. An exception waits for an operator.
+    """
+    if request.state == "pending_physical":
+        return request.physical_due_at is None or request.physical_due_at <= now
+    return request.state in ("requested", "logically_deleted")
+
+
+def past_runs(instance: dg.DagsterInstance, request: Request) -> PastRuns:
+    """Return the runs of a request in Dagster."""
+    filters = dg.RunsFilter(job_name=JOB, tags={REQUEST_TAG: request.request_id})
+    records = instance.get_run_records(filters, limit=_MOST_RUNS)
+    if not records:
+        return PastRuns()
+    finished = [record for record in records if record.dagster_run.status in _FINISHED]
+    since = request.changed_at or request.requested_at
+
+    def is_recent_failure(record: dg.RunRecord) -> bool:
+        return record.dagster_run.status in _FAILED and finished_at(record) >= since
+
+    return PastRuns(
+        records[0].dagster_run.run_id,
+        max(map(finished_at, finished), default=None),
+        tuple(takewhile(is_recent_failure, finished)),
+    )
+
+
+def finished_at(record: dg.RunRecord) -> datetime:
+    """Return when a run finished."""
+    if record.end_time:
+        return datetime.fromtimestamp(record.end_time, UTC)
+    return record.update_timestamp.replace(tzinfo=UTC)

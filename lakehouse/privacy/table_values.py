@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.erasure.arrow_ids import (
     any_of,
     comparable,
@@ -20,7 +21,6 @@ from lakehouse.iceberg.erasure.find_rows import (
     read_rows,
     value_column,
 )
-from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.scanned_batches import scanned_batches
 from lakehouse.privacy.holders import Holder, Subject, subject_of
 from lakehouse.tables.column import Column

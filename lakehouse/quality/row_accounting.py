@@ -1,18 +1,21 @@
 """Account for every delivered row of a table with versions: current, quarantined or superseded."""
 
 from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import dagster as dg
+
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.erasure.suppression_list import (
     NO_SUPPRESSION,
     RowFilter,
     SuppressionList,
 )
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.frame_joins import BROADCAST_KEY_LIMIT, same_key, with_keys
-from lakehouse.iceberg.metadata.history import read_history
-from lakehouse.iceberg.metadata.write_result import Pin
+from lakehouse.iceberg.frames.frames import BROADCAST_KEY_LIMIT, same_key, with_keys
+from lakehouse.iceberg.metadata.commit_properties import CommitProperties
+from lakehouse.iceberg.metadata.snapshots import History, Snapshot, read_history
 from lakehouse.iceberg.read.cleared_rows import read_cleared
 from lakehouse.iceberg.read.pinned_frames import read, read_main
 from lakehouse.iceberg.read.pinned_inputs import pin_since
@@ -25,18 +28,57 @@ from lakehouse.iceberg.read.version_keys import (
     typed_sql,
 )
 from lakehouse.iceberg.rules.failing_row_samples import sample_of
+from lakehouse.iceberg.values.value_ranges import bound
+from lakehouse.iceberg.values.write_context import Partitions
+from lakehouse.iceberg.values.write_result import Pin
 from lakehouse.iceberg.write.kept_rows import keeping_rows
-from lakehouse.quality.erased_rows import (
-    CLEARED,
-    ERASED,
-    may_have_erased,
-    without_erased,
-)
+from lakehouse.orchestration.asset_keys import asset_key
+from lakehouse.orchestration.blocked_tables import note_check_failed
+from lakehouse.orchestration.metadata_keys import CheckMetadata
 from lakehouse.tables.quoting import identifier
 from lakehouse.tables.table import SOURCE_COLUMNS, IcebergTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+
+CLEARED = "cleared"
+"""Outcome of a missing row that a user cleared; reported only if there are any."""
+ERASED = "erased"
+"""Outcome of a missing row of an erased data subject; reported only if there are any."""
+
+
+def may_have_erased(engine: Engine, source: Pin, left_out: RowFilter) -> bool:
+    """Whether rows that were read of a source can belong to erased people; reads metadata only."""
+    return left_out.is_active or _was_erased_since(engine, source)
+
+
+def without_erased(
+    engine: Engine, source: Pin, rows: "DataFrame", left_out: RowFilter
+) -> "DataFrame":
+    """Return a pinned source's rows without those erased since and those of erased data
+    subjects.
+
+    :param rows: rows with the columns of the source, and any others.
+    """
+    if _was_erased_since(engine, source):
+        names = list(SOURCE_COLUMNS)
+        now = read_main(engine, source.table).select(*names)
+        rows = rows.join(now, names, "left_semi").select(*rows.columns)
+    table = left_out.suppression.tables.get(source.table)
+    return rows if table is None else left_out.split(table, rows).rows
+
+
+def _was_erased_since(engine: Engine, source: Pin) -> bool:
+    history = read_history(engine, source.table)
+    return source.snapshot_id is not None and _has_erasure_since(history, source.snapshot_id)
+
+
+def _has_erasure_since(source: History, snapshot_id: int) -> bool:
+    main = source.main
+    since = source.between(snapshot_id, main.snapshot_id) if main else None
+    return any(snapshot.is_erasure for snapshot in (source.line if since is None else since))
+
 
 OUTCOMES = ("clean", "quarantined", "superseded", "pending", "lost")
 """Outcomes of a row. For a pending row, another version arrived that is not computed yet."""
@@ -257,4 +299,169 @@ def _with_outcome(
         "CASE WHEN __refused THEN 'quarantined' WHEN v.__is = s.__is THEN 'clean' "
         f"WHEN __existing IS NOT NULL AND NOT {is_newer} THEN 'superseded' "
         f"{when_cleared} {when_pending} ELSE 'lost' END AS __outcome",
+    )
+
+
+NAME = "every_row_is_accounted_for"
+Evaluate = Callable[
+    [Engine, History | None, Snapshot | None, SuppressionList], dg.AssetCheckResult
+]
+"""Parameters: the table's history if any, the run's snapshot if any, and erased people."""
+
+
+def accounted_check(
+    source: IcebergTable, target: IcebergTable, *, by: str
+) -> dg.AssetChecksDefinition:
+    """Make the check that each source row is current in the target, quarantined or superseded.
+
+    The target overwrites partitions, and has versions and a quarantine. The check covers the
+    source rows of the run's partitions; in an incremental run, new and removed rows; without a
+    run, everything that the target was computed from.
+
+    :param by: the source column that determines the target's partitions.
+    """
+    target_by = target.overwritten_by
+    assert target_by is not None
+
+    def evaluate(
+        engine: Engine,
+        history: History | None,
+        snapshot: Snapshot | None,
+        gone: SuppressionList,
+    ) -> dg.AssetCheckResult:
+        commit = snapshot.commit if snapshot else None
+        if history is None or commit is None or not commit.read:
+            computed_id = history.watermark(source.name) if history else None
+            state_id = kept_state(engine, source.name, computed_id)
+            accounted = account(
+                engine, source, target, state_id, computed_id=computed_id, suppression=gone
+            )
+            return _accounted_result(accounted, commit.partitions if commit else ())
+        partitions = partitions_of(commit)
+        accounted = account(
+            engine,
+            source,
+            target,
+            commit.read.get(source.name),
+            partitions.predicate(by),
+            first=partitions.predicate(target_by),
+            computed_id=commit.inputs.get(source.name),
+            increment=_increment(history, commit, source.name),
+            suppression=gone,
+        )
+        return _accounted_result(accounted, commit.partitions)
+
+    return rows_check(
+        target,
+        f"Each row of {source.name} counts in {target.name}, is quarantined, or was"
+        " superseded.",
+        evaluate,
+    )
+
+
+def kept_state(engine: Engine, source: str, snapshot_id: int | None) -> int | None:
+    """Return the source snapshot to check: the one that the target was computed from. If it
+    expired, for example after an erasure, return the current one, which the next run reads in
+    full.
+    """
+    if snapshot_id is None:
+        return None
+    history = read_history(engine, source)
+    if snapshot_id in history.snapshots or history.main is None:
+        return snapshot_id
+    return history.main.snapshot_id
+
+
+def rows_check(
+    target: IcebergTable, description: str, evaluate: Evaluate
+) -> dg.AssetChecksDefinition:
+    """Make the check that accounts for the rows of a table; a failure blocks the table."""
+
+    @dg.asset_check(
+        asset=asset_key(target.name),
+        name=NAME,
+        description=description,
+        blocking=True,
+        required_resource_keys={"io_manager"},
+    )
+    def check(context: dg.AssetCheckExecutionContext) -> dg.AssetCheckResult:
+        io = context.resources.io_manager
+        engine = io.engine
+        run_id = context.run.run_id
+        history = read_history(engine, target.name) if engine.catalog.has(target.name) else None
+        result = evaluate(engine, history, _snapshot_of_run(history, run_id), io.gone)
+        if not result.passed:
+            note_check_failed(context.instance, run_id, target.name)
+        return result
+
+    return check
+
+
+def rows_result(
+    rows: Mapping[str, int],
+    failed: str,
+    predicate: str,
+    description: str,
+    *,
+    partitions: tuple[str, ...] = (),
+    sample: Sequence[Any] = (),
+    **metadata: Any,
+) -> dg.AssetCheckResult:
+    """Return the check result for row counts by outcome.
+
+    :param failed: the outcome that must have no rows.
+    """
+    check_metadata = CheckMetadata(
+        failed_rows=rows[failed],
+        total_rows=sum(rows.values()),
+        threshold=0.0,
+        predicate=predicate,
+        partitions=partitions,
+        sample=tuple(sample),
+    )
+    counts = {f"{outcome}_rows": count for outcome, count in rows.items()}
+    return dg.AssetCheckResult(
+        passed=not rows[failed],
+        severity=dg.AssetCheckSeverity.ERROR,
+        description=description,
+        metadata={**check_metadata.to_metadata(), **metadata, **counts},
+    )
+
+
+def _snapshot_of_run(history: History | None, run_id: str) -> Snapshot | None:
+    """Return the run's snapshot if it is the current main."""
+    main = history.main if history else None
+    return main if main and main.commit and main.commit.run_id == run_id else None
+
+
+def _increment(history: History, commit: CommitProperties, source: str) -> Increment | None:
+    """Return the increment of a commit, or None if it computed its partitions in full."""
+    if source not in commit.since:
+        return None
+    # An overwrite may take two commits.
+    for snapshot in history.line:
+        if snapshot.commit is None or snapshot.commit.write_id != commit.write_id:
+            return Increment(commit.since[source], snapshot.snapshot_id)
+    return Increment(commit.since[source], None)
+
+
+def partitions_of(commit: CommitProperties) -> Partitions:
+    """Return the partitions of a commit, with parsed bounds."""
+    return Partitions(
+        commit.partitions,
+        tuple((bound(low), bound(high)) for low, high in commit.merged_ranges),
+    )
+
+
+def _accounted_result(accounted: Accounted, partitions: tuple[str, ...]) -> dg.AssetCheckResult:
+    counts = ", ".join(f"{rows} {outcome}" for outcome, rows in accounted.rows.items())
+    return rows_result(
+        accounted.rows,
+        "lost",
+        "a delivered row is neither in the table, nor in its quarantine, nor superseded by a"
+        " newer one",
+        f"{counts} of {sum(accounted.rows.values())} delivered rows.",
+        partitions=partitions,
+        sample=accounted.sample,
+        source_snapshot_id=str(accounted.source_snapshot_id),
     )

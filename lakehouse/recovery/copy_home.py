@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from lakehouse.errors import LakehouseError
-from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.settings import Settings
 from lakehouse.storage.atomic_files import replace_bytes
 from lakehouse.storage.object_store import ObjectStore

@@ -6,15 +6,15 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from lakehouse.errors import LakehouseError, TableBusy, TypeUnsupported, UsageError
+from lakehouse.iceberg.catalog.catalog import Catalog
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.commit.branch import is_audit
 from lakehouse.iceberg.commit.lock import table_lock
 from lakehouse.iceberg.copy.copy_table import TableCopy, copy_table, main_checksum
-from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.location_files import folder_key, path_key
+from lakehouse.iceberg.metadata.table_locations import folder_key, path_key
 from lakehouse.recovery.copy_home import check_no_new_erasures, check_records_of_erasures
 from lakehouse.settings import Settings
-from lakehouse.tables.suggestions import meant_name
+from lakehouse.tables.quoting import meant_name
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table

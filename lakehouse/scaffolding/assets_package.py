@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lakehouse.errors import UsageError
-from lakehouse.project_file import find_project_file
-from lakehouse.tables.escaping import shown
+from lakehouse.settings.project_file import find_project_file
+from lakehouse.tables.quoting import shown
 
 _DEFAULT_LINE_LENGTH = 88
 FIXTURES = "lakehouse.testing"

@@ -10,7 +10,7 @@ import pyarrow as pa
 from lakehouse.ingestion.readers.arrow_types import declared_type
 from lakehouse.ingestion.readers.avro_reader import arrow_of_avro, avro_fields, open_avro
 from lakehouse.ingestion.readers.byte_source import unpacked
-from lakehouse.ingestion.readers.json_records import JsonRecords, Number
+from lakehouse.ingestion.readers.json_reader import JsonRecords, Number
 from lakehouse.ingestion.readers.parquet_reader import open_parquet
 
 JSON_SCALARS = {"bigint": "json number", "double": "json number", "boolean": "json boolean"}

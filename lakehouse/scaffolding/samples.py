@@ -23,7 +23,7 @@ from lakehouse.ingestion.readers.csv_first_row import (
     first_row,
 )
 from lakehouse.ingestion.readers.csv_rows import csv_values
-from lakehouse.ingestion.readers.formats import open_reader
+from lakehouse.ingestion.readers.file_formats import open_reader
 from lakehouse.scaffolding.file_types import (
     Types,
     bronze_type,
@@ -32,7 +32,6 @@ from lakehouse.scaffolding.file_types import (
     file_types,
 )
 from lakehouse.scaffolding.sampled_column import EMAIL, PHONE
-from lakehouse.tables.escaping import quoted, shell_word, shown
 from lakehouse.tables.feed import (
     DELIMITERS,
     FORMATS,
@@ -42,6 +41,7 @@ from lakehouse.tables.feed import (
     nfc,
     uncompressed,
 )
+from lakehouse.tables.quoting import quoted, shell_word, shown
 
 MAX_ROWS = 1_000_000
 """Rows that are read in total."""

@@ -7,10 +7,10 @@ from typing import Literal
 
 from lakehouse.alerts.incidents import Incident
 from lakehouse.alerts.table_states import Condition, State
-from lakehouse.iceberg.metadata.history import History, Snapshot
+from lakehouse.iceberg.metadata.snapshots import History, Snapshot
 from lakehouse.iceberg.metadata.table_state import ColumnState, TableState
 from lakehouse.iceberg.metadata.time_series import Series
-from lakehouse.iceberg.read.refused_rows import RefusedRows
+from lakehouse.iceberg.read.quarantined_rows import RefusedRows
 from lakehouse.site.table_trends import TableTrend
 from lakehouse.tables.feed import Feed
 from lakehouse.tables.table import Column, IcebergTable

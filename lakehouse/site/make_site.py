@@ -7,7 +7,7 @@ from pathlib import Path
 import dagster as dg
 
 from lakehouse.errors import LakehouseError, UsageError
-from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.settings import Settings
 from lakehouse.site.pages import make_pages
 from lakehouse.site.publish_site import PublishedSite, SiteBucket, SiteFolder, publish_site

@@ -8,15 +8,15 @@ import hashlib
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.alerts.table_states import WORST_FIRST
-from lakehouse.iceberg.metadata.catalog import CATALOG_NAME
+from lakehouse.iceberg.catalog.catalog import CATALOG_NAME
 from lakehouse.iceberg.metadata.time_series import Series, greatest_of, last_of, thin_out
 from lakehouse.site.facts import SiteFacts, TableFacts
-from lakehouse.site.line_plot import Frame, Line, draw_line
 from lakehouse.site.lineage_picture import (
     LineagePicture,
     Node,
@@ -25,13 +25,53 @@ from lakehouse.site.lineage_picture import (
     related,
 )
 from lakehouse.storage.byte_sizes import size_text
-from lakehouse.tables.escaping import visible
-from lakehouse.tables.quoting import dotted, identifier
-from lakehouse.tables.table_names import namespace_of
+from lakehouse.tables.quoting import dotted, identifier, namespace_of, visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The area of a plot, in pixels from the upper left corner."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line as an SVG path, and its points."""
+
+    path: str
+    points: tuple[tuple[float, float], ...]
+
+
+def draw_line(
+    series: Series, frame: Frame, bounds: tuple[float, float], *, is_step: bool
+) -> Line:
+    """Draw a series that is not empty.
+
+    :param bounds: the values at the bottom and at the top of the frame.
+    :param is_step: whether a value applies until the next one; otherwise points are joined.
+    """
+    begin, end = series[0][0], series[-1][0]
+    low, high = bounds
+    points = []
+    for at, value in series:
+        time_share = (at - begin) / (end - begin) if end > begin else 1.0
+        value_share = (value - low) / (high - low) if high > low else 0.5
+        x = frame.left + (frame.right - frame.left) * time_share
+        y = frame.bottom - (frame.bottom - frame.top) * value_share
+        points.append((round(x, 1), round(y, 1)))
+    (first_x, first_y), *following = points
+    steps = [f"M{first_x} {first_y}"]
+    steps += [f"H{x} V{y}" if is_step else f"L{x} {y}" for x, y in following]
+    return Line(" ".join(steps), tuple(points))
+
 
 INDEX, QUALITY = "index.html", "quality.html"
 _CODE = re.compile(r"`+([^`\n]+)`+")

@@ -6,7 +6,7 @@ import dagster as dg
 
 from lakehouse.alerts.alert_state import read_state
 from lakehouse.alerts.rejected_inbox_files import open_rejections
-from lakehouse.ingestion.stopped_feeds import stopped_feeds
+from lakehouse.ingestion.sensors.stopped_feeds import stopped_feeds
 from lakehouse.settings import Settings
 from lakehouse.storage.stores import open_store
 from lakehouse.tables.feed import Feed

@@ -15,10 +15,10 @@ from lakehouse.alerts.incidents import Incident
 from lakehouse.alerts.table_states import TableStates
 from lakehouse.contracts.odcs import contract_text
 from lakehouse.errors import TableDamaged, TableNotFound, TableUnreadable, TypeUnsupported
-from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.iceberg.metadata.history import history_of
+from lakehouse.iceberg.catalog.catalog import Catalog
+from lakehouse.iceberg.metadata.snapshots import history_of
 from lakehouse.iceberg.metadata.table_state import state_of
-from lakehouse.iceberg.read.refused_rows import RefusedRows, count_refused
+from lakehouse.iceberg.read.quarantined_rows import RefusedRows, count_refused
 from lakehouse.iceberg.upkeep.step_result import StepName
 from lakehouse.orchestration.asset_keys import asset_key, table_name
 from lakehouse.settings import Settings

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import dagster as dg
 
-from lakehouse.orchestration.runs import UNFINISHED
+from lakehouse.orchestration.runs.run_in_process import UNFINISHED
 from lakehouse.settings import Settings
 from lakehouse.site.make_site import make_site
 from lakehouse.site.read_site import SiteSource

@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 from typing import TypeVar
 
 from lakehouse.errors import TableUnreadable
-from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.iceberg.metadata.history import History
+from lakehouse.iceberg.catalog.catalog import Catalog
+from lakehouse.iceberg.metadata.snapshots import History
 from lakehouse.iceberg.metadata.time_series import (
     Series,
     bytes_over_time,

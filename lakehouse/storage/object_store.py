@@ -8,20 +8,82 @@
 Keys are relative to the home or the bucket, with `/` as separator.
 """
 
+import fcntl
 import os
 import shutil
+import signal
 import stat
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from errno import ELOOP, EXDEV
+from errno import EAGAIN, ELOOP, EXDEV
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from lakehouse.errors import UsageError
-from lakehouse.storage.open_files import is_open_for_writing
+
+_HAS_LEASES = hasattr(fcntl, "F_SETLEASE")
+_OWN_DISKS = {
+    "bcachefs",
+    "btrfs",
+    "ext2",
+    "ext3",
+    "ext4",
+    "f2fs",
+    "overlay",
+    "tmpfs",
+    "xfs",
+    "zfs",
+}
+"""Local file systems. NFS and SMB may deny a lease even if no process writes, if the server did
+not delegate the file to this machine (`nfs4_proc_setlease` and `cifs_setlease` in Linux).
+"""
+
+
+def is_open_for_writing(path: Path) -> bool | None:
+    """Return whether a process has a file open for writing.
+
+    Linux denies a read lease for such a file. None if unknown: on other systems, on network
+    disks, and for files of other users.
+    """
+    if not _HAS_LEASES:
+        return None
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        # A process that opens the file for writing while the lease is held waits, and the
+        # kernel sends a signal. SIGURG is ignored by default; SIGIO would terminate this
+        # process.
+        fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)
+        fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+    except OSError as error:
+        is_open = error.errno == EAGAIN and _file_system(path) in _OWN_DISKS
+        return True if is_open else None
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _file_system(path: Path) -> str:
+    # Only needed after a denied lease, which is rare; the import takes longer than the check.
+    import psutil
+
+    place = path.resolve()
+    mounted = [
+        part
+        for part in psutil.disk_partitions(all=True)
+        if place.is_relative_to(part.mountpoint)
+    ]
+    # A later mount over the same folder is listed later and hides the earlier one.
+    found = max(
+        enumerate(mounted), key=lambda item: (len(item[1].mountpoint), item[0]), default=None
+    )
+    return found[1].fstype if found else ""
+
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNFINISHED = (

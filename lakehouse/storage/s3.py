@@ -1,6 +1,7 @@
 """A bucket as an object store, through dagster-aws's S3 resource."""
 
 import hashlib
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,6 +22,19 @@ from lakehouse.storage.object_store import (
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_s3.type_defs import CopySourceTypeDef, ObjectIdentifierTypeDef
+
+
+_ADDRESS = re.compile(r"\s*s3a?:(?://([^/]*)/?(.*))?", re.IGNORECASE | re.DOTALL)
+
+
+def bucket_and_key(address: str) -> tuple[str, str] | None:
+    """Return the bucket and the key of an address, each possibly empty; None for other text.
+
+    A key may contain characters that end the path of a URL, such as `#`.
+    """
+    parts = _ADDRESS.match(address)
+    return (parts[1] or "", parts[2] or "") if parts else None
+
 
 _MISSING = {"404", "NoSuchKey", "NotFound"}
 _CHANGED = {"412", "PreconditionFailed", *_MISSING}

@@ -9,12 +9,10 @@ from typing import Literal
 
 from lakehouse.errors import DeclarationError
 from lakehouse.tables import types
-from lakehouse.tables.castable_rule import CastableRule
 from lakehouse.tables.casts import Cast
 from lakehouse.tables.column import Column, tuple_of
-from lakehouse.tables.partitioning import PartitionField, SortField
-from lakehouse.tables.rule import Rule
-from lakehouse.tables.time_windows import TimeWindows
+from lakehouse.tables.partitioning import PartitionField, SortField, TimeWindows
+from lakehouse.tables.rule import CastableRule, Rule
 from lakehouse.tables.upkeep import Upkeep, UpkeepPolicy
 from lakehouse.tables.write_modes import (
     Append,
@@ -79,7 +77,7 @@ class TableDeclaration:
     """The sort order of rows within a data file, such as `at desc`, `id nulls last`."""
     row_level: RowLevel | None = None
     """How rows are changed: by rewriting data files, or with delete files. By default a merged
-    table chooses by its size and the number of changed rows (`lakehouse.tables.row_level`);
+    table chooses by its size and the number of changed rows (`lakehouse.tables.table_properties`);
     other tables use copy-on-write.
     """
     target_file_mb: int = 128

@@ -11,14 +11,14 @@ from zoneinfo import ZoneInfo
 
 from lakehouse.errors import DeclarationError
 from lakehouse.tables import types
-from lakehouse.tables.reserved_names import (
+from lakehouse.tables.layout_validation import (
     ICEBERG_NAMES,
     INGEST_NAMES,
     reserved_for,
     suggest_name,
 )
+from lakehouse.tables.partitioning import check_time_zone
 from lakehouse.tables.table import SOURCE_KEY, Append, Column, IcebergTable
-from lakehouse.tables.time_windows import check_time_zone
 
 OnNewColumn = Literal["reject", "ignore", "add"]
 After = Literal["archive", "delete", "leave"]
@@ -29,7 +29,7 @@ FORMATS = (
     "parquet",
     "avro",
 )
-"""Each format has a reader in `ingestion/readers/formats.py`; `.gz` and `.zst` are compressed.
+"""Each format has a reader in `ingestion/readers/file_formats.py`; `.gz` and `.zst` are compressed.
 """
 CSV_FORMATS = ("csv", "csv.gz")
 """The default formats of a feed."""

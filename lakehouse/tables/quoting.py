@@ -1,9 +1,105 @@
-"""SQL quoting of names and values; the only module that quotes."""
+"""Quoting of SQL names and values, safe display of untrusted text, and suggestions of names."""
 
+import shlex
 from collections.abc import Collection, Iterable
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from difflib import get_close_matches
 from typing import Any
+
+
+def namespace_of(table: str) -> str:
+    """Return the namespace of `namespace.table`; empty for a name without one."""
+    return table.rpartition(".")[0]
+
+
+def namespaces_of(tables: Iterable[str]) -> set[str]:
+    """Return the namespaces of some tables."""
+    return {namespace_of(table) for table in tables}
+
+
+_MOST_LISTED = 20
+
+
+def near_name(name: str, known: Iterable[str]) -> str | None:
+    """Return the most similar known name, such as `silver.fruits` for `silver.fruit` or
+    `fruits`; None if none is similar.
+
+    A name without a layer is compared with all names without their layers.
+    """
+    by_lower_name = {other.lower(): other for other in known}
+    matches = get_close_matches(name.lower(), by_lower_name, n=1)
+    if not matches and "." not in name:
+        last = {other.rpartition(".")[2]: other for other in by_lower_name}
+        matches = [last[match] for match in get_close_matches(name.lower(), last, n=1)]
+    return by_lower_name[matches[0]] if matches else None
+
+
+def meant_name(name: str, known: Iterable[str]) -> str:
+    """Return the end of an error about an unknown name: a similar name, or the known ones."""
+    names = sorted(known)
+    similar = near_name(name, names)
+    if similar:
+        return f"did you mean {similar}?"
+    if not names:
+        return "there is none yet."
+    more = f" and {len(names) - _MOST_LISTED} more" if len(names) > _MOST_LISTED else ""
+    return f"expected one of {', '.join(names[:_MOST_LISTED])}{more}."
+
+
+_MOST_CHARACTERS = 60
+_IN_SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_PLAIN_SIGNS = frozenset("._-/+=@")
+
+
+def quoted(name: str) -> str:
+    r"""Return a name in quotes, with leading and trailing spaces: `' fruit'`, `'\ufeffid'`. A
+    long name is cut.
+    """
+    cut = "…" if len(name) > _MOST_CHARACTERS else ""
+    return f"{name[:_MOST_CHARACTERS]!r}{cut}"
+
+
+def shown(name: str) -> str:
+    """Return a complete file name; quoted unless it only has letters, digits and a few
+    punctuation marks.
+    """
+    is_plain = bool(name) and all(
+        character.isalnum() or character in _PLAIN_SIGNS for character in name
+    )
+    return name if is_plain else repr(name)
+
+
+def visible(text: str) -> str:
+    r"""Return a text as one line of visible characters: `\n`, and `\u001b` for an escape.
+
+    Spark decodes these sequences in literals, so a query that contains one runs as shown.
+    """
+    return text if text.isprintable() else "".join(map(_visible_character, text))
+
+
+def _visible_character(character: str) -> str:
+    if character.isprintable():
+        return character
+    code = ord(character)
+    return _IN_SHORT.get(character) or (
+        f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    )
+
+
+def shell_word(name: str) -> str:
+    r"""Return a name quoted for a shell, for a displayed command: `'a b'`, or `$'\x1b[2J'` for
+    an escape.
+    """
+    if name.isprintable():
+        return shlex.quote(name)
+    return "$'" + "".join(map(_shell_character, name)) + "'"
+
+
+def _shell_character(character: str) -> str:
+    if character.isprintable() and character not in "\\'":
+        return character
+    return "".join(f"\\x{byte:02x}" for byte in character.encode("utf-8", "surrogateescape"))
 
 
 def identifier(*parts: str) -> str:

@@ -7,10 +7,9 @@ from dataclasses import replace
 
 from lakehouse.errors import DeclarationError
 from lakehouse.tables import types
-from lakehouse.tables.castable_rule import CastableRule, castable_from_type
 from lakehouse.tables.column import Column
 from lakehouse.tables.declaration import SOURCE_COLUMNS, TableDeclaration
-from lakehouse.tables.rule import Rule
+from lakehouse.tables.rule import CastableRule, Rule, castable_from_type
 from lakehouse.tables.write_modes import Append
 
 SOURCE_OF_ROW = (*SOURCE_COLUMNS, "_ingested_at")

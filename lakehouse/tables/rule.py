@@ -1,16 +1,75 @@
-"""The base of data quality rules; `lakehouse.iceberg.rules` contains the kinds."""
+"""The base of data quality rules, the bounds of their values, and the castable rule."""
 
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import timedelta
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, Protocol, Self, TypedDict
 
 from lakehouse.errors import DeclarationError
-from lakehouse.tables.bounds import Bounds, Level, Number, Outside
 from lakehouse.tables.casts import Cast
 from lakehouse.tables.quoting import identifier
+
+Number = int | float | Decimal
+Outside = tuple[Number | None, Number | None]
+"""Narrower bounds within those of a rule; values outside of them cause a warning."""
+Level = Literal["holds", "warns", "fails"]
+"""The result of a rule: passed, warn, or block the publish."""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """An interval from `low` to `high`, both inclusive; either may be open."""
+
+    low: Number | None = None
+    high: Number | None = None
+
+    def contains(self, value: Number) -> bool:
+        """Return whether a value is within the bounds; NaN is not."""
+        return (self.low is None or value >= _as_of_kind(self.low, value)) and (
+            self.high is None or value <= _as_of_kind(self.high, value)
+        )
+
+    def __str__(self) -> str:
+        return bounds_text(self.low, self.high)
+
+
+def bounds_of(what: str, low: Number | None, high: Number | None) -> Bounds:
+    """Return bounds with at least one closed end; `low` must not exceed `high`."""
+    if (low is None and high is None) or (
+        low is not None and high is not None and not low <= _as_of_kind(high, low)
+    ):
+        raise DeclarationError(
+            f"{what} is from {low} to {high}; expected low <= high, or one of them."
+        )
+    return Bounds(low, high)
+
+
+def _as_of_kind(bound: Number, value: Number) -> Number:
+    """Convert a bound to the number type of a value. Python compares the exact binary value of
+    a float such as 0.3 with a `Decimal`.
+    """
+    if isinstance(value, Decimal) and isinstance(bound, float):
+        return Decimal(str(bound))
+    if isinstance(value, float) and isinstance(bound, Decimal):
+        return float(bound)
+    return bound
+
+
+def bounds_text(low: object, high: object) -> str:
+    return " and ".join(
+        f"{word} {bound}"
+        for word, bound in (("at least", low), ("at most", high))
+        if bound is not None
+    )
+
+
+def hours(span: timedelta) -> float:
+    return span.total_seconds() / 3600
+
 
 OnFailure = Literal["quarantine", "block", "warn"]
 _NAME = re.compile(r"^[A-Za-z0-9_]+$")
@@ -252,3 +311,61 @@ def _check_thresholds(rule: Rule) -> None:
             f" {rule.fails_above} of them; expected it to warn first.",
             next_step="Use a greater share in fail_above=….",
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CastableRule(Rule):
+    """A rule that casts a column; rows whose value the cast turns into NULL break it.
+
+    `follows_from_type` marks a rule that was derived from the column type; it is derived again
+    when a declaration changes.
+    """
+
+    castable_as: Cast
+    follows_from_type: bool = field(default=False, compare=False, repr=False)
+    on_failure: OnFailure = "quarantine"
+    is_row_rule: ClassVar[bool] = True
+
+    @property
+    def cast(self) -> Cast:
+        return self.castable_as
+
+    @property
+    def sql(self) -> str:
+        return self._cast_failed(identifier, self.cast.identity)
+
+    def predicate(self, delivered: Callable[[str], str] = identifier) -> str:
+        return self._cast_failed(delivered, self.cast.sql)
+
+    def _cast_failed(self, delivered: Callable[[str], str], cast: Callable[[str], str]) -> str:
+        raw = delivered(self.columns[0])
+        return f"({raw} IS NOT NULL AND {cast(raw)} IS NULL)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class FittingRule(CastableRule):
+    """The rule for a computed decimal or integer whose type has a different number of digits."""
+
+    is_declared: ClassVar[bool] = False
+
+
+def castable_from_type(column: str, column_type: str, time_zone: str) -> CastableRule:
+    """Return the rule of a text column that is cast by its declared type."""
+    return CastableRule.declare(
+        "castable",
+        (column,),
+        castable_text(column, column_type),
+        {},
+        castable_as=Cast(column_type, time_zone),
+        follows_from_type=True,
+    )
+
+
+def castable_if_fits(column: str, column_type: str) -> FittingRule:
+    """Return the rule that a computed decimal or integer fits its column."""
+    text, cast = castable_text(column, column_type), Cast(column_type)
+    return FittingRule.declare("castable", (column,), text, {}, castable_as=cast)
+
+
+def castable_text(column: str, column_type: str) -> str:
+    return f"{column} can be read as {column_type}"

@@ -4,18 +4,21 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from lakehouse.tables.column import Column
-from lakehouse.tables.column_validation import check_casts, check_columns, check_known
 from lakehouse.tables.declaration import SOURCE_COLUMNS, SOURCE_KEY, TableDeclaration
 from lakehouse.tables.layout_validation import check_layout
-from lakehouse.tables.partitioning import PartitionField
+from lakehouse.tables.partitioning import PartitionField, check_time_zone
 from lakehouse.tables.rows_of import (
     columns_with_source,
     people_as_there,
     rules_with_casts,
 )
-from lakehouse.tables.rule_validation import check_rules
-from lakehouse.tables.subject_validation import check_subject
-from lakehouse.tables.time_windows import check_time_zone
+from lakehouse.tables.table_validation import (
+    check_casts,
+    check_columns,
+    check_known,
+    check_rules,
+    check_subject,
+)
 from lakehouse.tables.upkeep import Upkeep
 from lakehouse.tables.write_modes import (
     Append,

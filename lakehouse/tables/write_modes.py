@@ -7,7 +7,7 @@ from typing import Literal, Protocol, get_args
 
 from lakehouse.errors import DeclarationError
 from lakehouse.tables.column import tuple_of
-from lakehouse.tables.time_windows import TimeWindows, Unit
+from lakehouse.tables.partitioning import TimeWindows, Unit
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.catalog.catalog import Catalog
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.settings import Settings
 from lakehouse.tables.table import IcebergTable
-from lakehouse.testing.try_table import TryTable
+from lakehouse.testing.table_fixture import TryTable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,7 +32,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> "SparkSession":
 
     A project can override this fixture.
     """
-    from lakehouse.runtime.spark import open_session
+    from lakehouse.spark.spark_session import open_session
 
     settings = _settings(tmp_path_factory)
     return open_session(settings, Catalog.of(settings))

@@ -13,12 +13,12 @@ from datetime import datetime, timedelta
 from functools import partial
 from math import ceil
 
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.commit.kept_watermarks import carry_watermarks
-from lakehouse.iceberg.metadata.column_types import column_type
-from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.health_measurement import read_table_health
-from lakehouse.iceberg.metadata.history import History, Snapshot, history_of
 from lakehouse.iceberg.metadata.measured_health import PartitionHealth, TableHealth
+from lakehouse.iceberg.metadata.snapshots import History, Snapshot, history_of
+from lakehouse.iceberg.metadata.type_conversion import column_type
 from lakehouse.iceberg.upkeep.free_lock import (
     CHUNK_BYTES,
     CommitConflict,

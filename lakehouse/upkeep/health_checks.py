@@ -5,12 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 import dagster as dg
 
 from lakehouse.errors import TableNotFound, TableUnreadable
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import read_history
-from lakehouse.iceberg.metadata.write_result import RuleResult
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.rules.evaluable_rule import EvaluatedSnapshot
 from lakehouse.iceberg.rules.evaluation import evaluate_snapshot
 from lakehouse.iceberg.rules.health import DEFAULT_RULES, HealthRule
+from lakehouse.iceberg.values.write_result import RuleResult
 from lakehouse.orchestration.asset_checks import result_severity
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.dagster_internals import EVALUATED_ALONE

@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 import dagster as dg
 
 from lakehouse.errors import TableNotFound, TableUnreadable
+from lakehouse.iceberg.catalog.catalog import Catalog
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.commit.branch import is_audit, is_refused
-from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.health_measurement import read_table_health
 from lakehouse.iceberg.metadata.measured_health import SnapshotPin, TableHealth
 from lakehouse.iceberg.metadata.time_series import Point, Series

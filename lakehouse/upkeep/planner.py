@@ -4,14 +4,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from lakehouse.iceberg.metadata.iceberg_release import PINNED, IcebergRelease
+from lakehouse.iceberg.catalog.iceberg_release import PINNED, IcebergRelease
 from lakehouse.iceberg.metadata.measured_health import TableHealth
 from lakehouse.iceberg.upkeep.step_result import StepName
 from lakehouse.tables.upkeep import DEFAULTS, UpkeepPolicy
 from lakehouse.upkeep.compaction import plan_compaction, saved_files_per_byte
-from lakehouse.upkeep.lost_metadata import plan_lost_metadata
 from lakehouse.upkeep.manifest_rewrite import plan_manifests
-from lakehouse.upkeep.orphan_removal import plan_orphans
+from lakehouse.upkeep.orphan_removal import plan_lost_metadata, plan_orphans
 from lakehouse.upkeep.snapshot_expiry import plan_expiry
 from lakehouse.upkeep.stale_branches import plan_branches
 from lakehouse.upkeep.table_reads import UNRECORDED_READS_A_DAY

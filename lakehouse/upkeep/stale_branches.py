@@ -3,6 +3,7 @@
 from datetime import datetime
 from functools import partial
 
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.commit.branch import (
     begun_at,
     drop_abandoned_branches,
@@ -10,9 +11,8 @@ from lakehouse.iceberg.commit.branch import (
     is_refused,
     kept_until,
 )
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.measured_health import RefHealth
+from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.upkeep.free_lock import free_lock, run_step, skipped, verified
 from lakehouse.iceberg.upkeep.readers_view import view_of
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult

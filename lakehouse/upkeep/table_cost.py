@@ -15,14 +15,13 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field, Strict, StringConstraints
 
 from lakehouse.errors import LakehouseError, TableNotFound, TableUnreadable, UsageError
-from lakehouse.iceberg.metadata.damaged_metadata import explain_table
-from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.catalog.damaged_metadata import explain_table
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.metadata.health_measurement import measure_health
-from lakehouse.iceberg.metadata.history import History, history_of
-from lakehouse.iceberg.metadata.location_files import list_location
 from lakehouse.iceberg.metadata.manifests import CONTENTS
-from lakehouse.iceberg.metadata.metadata_files import stored_size
-from lakehouse.iceberg.metadata.named_files import NamedFile, all_named_files
+from lakehouse.iceberg.metadata.referenced_files import NamedFile, all_named_files, stored_size
+from lakehouse.iceberg.metadata.snapshots import History, history_of
+from lakehouse.iceberg.metadata.table_locations import list_location
 from lakehouse.iceberg.upkeep.remove_orphans import tables_in_location
 from lakehouse.iceberg.upkeep.stored_files import keeps_all_files
 from lakehouse.upkeep.table_reads import recorded_reads

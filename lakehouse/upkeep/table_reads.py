@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.iceberg.read.scanned_files import READ_SHARE
 
 READ_WINDOW_DAYS = 14

@@ -3,7 +3,7 @@
 from datetime import timedelta
 from functools import partial
 
-from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.upkeep.free_lock import free_lock, run_step, skipped, verified
 from lakehouse.iceberg.upkeep.readers_view import ReadersView
 from lakehouse.iceberg.upkeep.rewrite_procedures import call_procedure

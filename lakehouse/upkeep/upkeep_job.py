@@ -12,10 +12,10 @@ from lakehouse.errors import UpkeepFailed
 from lakehouse.iceberg.upkeep.step_result import StepResult
 from lakehouse.orchestration.asset_keys import asset_key, table_name
 from lakehouse.orchestration.dagster_internals import observation_in
-from lakehouse.orchestration.instance import open_instance
 from lakehouse.orchestration.metadata_keys import plain_values
-from lakehouse.orchestration.runs import MakeDefinitions, run_job
-from lakehouse.orchestration.upkeep_results import JOB, PREFIX, metadata_of, step_result_of
+from lakehouse.orchestration.runs.instance import open_instance
+from lakehouse.orchestration.runs.run_in_process import MakeDefinitions, run_job
+from lakehouse.orchestration.runs.upkeep_results import JOB, PREFIX, metadata_of, step_result_of
 from lakehouse.settings import Settings
 from lakehouse.upkeep.health_records import record_health
 from lakehouse.upkeep.upkeep_plan import PlannedStep

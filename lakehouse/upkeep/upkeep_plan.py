@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.metadata.measured_health import PartitionKey, TableHealth
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
 from lakehouse.tables.upkeep import UpkeepPolicy

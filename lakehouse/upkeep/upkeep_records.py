@@ -11,8 +11,8 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import Any, Self, get_args
 
-from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.catalog.catalog import Catalog
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.upkeep.step_result import StepName, StepOutcome
 from lakehouse.iceberg.write.append_without_spark import append_once
 from lakehouse.tables.table import IcebergTable

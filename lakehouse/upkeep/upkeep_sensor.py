@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import dagster as dg
 
-from lakehouse.orchestration.upkeep_results import JOB
-from lakehouse.runtime.deployment import open_engine
+from lakehouse.orchestration.deployment import open_engine
+from lakehouse.orchestration.runs.upkeep_results import JOB
 from lakehouse.settings import Settings
 from lakehouse.upkeep.upkeep_job import nightly_schedule, run_config, upkeep_job
 from lakehouse.upkeep.upkeep_plan import UpkeepPlan

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from lakehouse.orchestration.instance import open_instance
+from lakehouse.orchestration.runs.instance import open_instance
 from lakehouse.settings import Settings
 from lakehouse_tests.alerts.receiver import Receiver, receiving
 from lakehouse_tests.alerts.watch import Watch

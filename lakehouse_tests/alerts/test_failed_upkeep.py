@@ -8,7 +8,7 @@ import pytest
 from lakehouse.errors import UpkeepFailed
 from lakehouse.iceberg.upkeep.step_result import StepResult
 from lakehouse.orchestration.asset_keys import asset_key
-from lakehouse.orchestration.upkeep_results import JOB, metadata_of
+from lakehouse.orchestration.runs.upkeep_results import JOB, metadata_of
 from lakehouse_tests.alerts.watch import Watch
 
 NAME = "silver.fruits"

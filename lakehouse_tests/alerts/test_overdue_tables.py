@@ -7,7 +7,7 @@ import dagster as dg
 import pyarrow as pa
 import pytest
 
-from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse_tests.alerts.watch import Watch
 
 LATE = "feed fruits: the next delivery is overdue"

@@ -10,9 +10,9 @@ from lakehouse.alerts.alert_state import AlertState
 from lakehouse.alerts.incidents import Firing, Incident, Resolved
 from lakehouse.alerts.monitor_context import MonitorContext
 from lakehouse.alerts.run_events import detect_run_events
-from lakehouse.orchestration.instance import open_instance
-from lakehouse.orchestration.partition_bounds import range_tags
-from lakehouse.orchestration.runs_for_stale_tables import RECOMPUTED_FOR_ERASURE
+from lakehouse.orchestration.partitions.partition_bounds import range_tags
+from lakehouse.orchestration.runs.instance import open_instance
+from lakehouse.orchestration.runs.runs_for_stale_tables import RECOMPUTED_FOR_ERASURE
 from lakehouse.settings import Settings
 
 DAYS = ["2026-03-01", "2026-03-02", "2026-03-03"]

@@ -12,14 +12,14 @@ import pytest
 
 from lakehouse.alerts.alerts_sensor import detect_and_dispatch
 from lakehouse.alerts.monitor_context import MonitorContext
-from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.rules.rows import accepted, castable, excluded
 from lakehouse.iceberg.rules.unique_and_references import unique
 from lakehouse.orchestration.asset_specs import quarantine_spec
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
-from lakehouse.orchestration.instance import open_instance
 from lakehouse.orchestration.io_manager import IcebergIOManager
-from lakehouse.orchestration.runs import materialize
+from lakehouse.orchestration.runs.instance import open_instance
+from lakehouse.orchestration.runs.run_in_process import materialize
 from lakehouse.settings import Settings
 from lakehouse.tables.table import Append, Column, IcebergTable, Merge, Overwrite
 from lakehouse_tests.examples import repeated

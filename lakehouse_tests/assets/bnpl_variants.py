@@ -8,8 +8,8 @@ from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.assets.bronze.bnpl_transactions_raw import FEED
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.write_result import Published
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.values.write_result import Published
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Column, IcebergTable
 from lakehouse_tests.iceberg.declarations import rows_of, run_of

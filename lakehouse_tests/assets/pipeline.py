@@ -11,15 +11,15 @@ from typing import Any
 import dagster as dg
 
 from lakehouse.definitions import FEEDS, TABLES, definitions
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.metadata.manifests import files
+from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.ingestion.feed_runs import IngestResult, ingest
 from lakehouse.orchestration.asset_keys import asset_key
-from lakehouse.orchestration.instance import open_instance
-from lakehouse.orchestration.run_result import RunResult
-from lakehouse.orchestration.runs import materialize
-from lakehouse.runtime.deployment import open_engine
+from lakehouse.orchestration.deployment import open_engine
+from lakehouse.orchestration.runs.instance import open_instance
+from lakehouse.orchestration.runs.run_in_process import materialize
+from lakehouse.orchestration.runs.run_result import RunResult
 from lakehouse.settings import Settings
 
 FIRST_SECOND = 1_700_000_000

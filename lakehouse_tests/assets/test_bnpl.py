@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lakehouse.sample_data.bnpl.generate import Generated, generate
+from lakehouse.sample_data.bnpl.generator import Generated, generate
 from lakehouse_tests.assets.pipeline import Pipeline
 from lakehouse_tests.conftest import settings_at
 

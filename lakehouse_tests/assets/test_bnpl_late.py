@@ -9,12 +9,12 @@ import dagster as dg
 import pytest
 
 from lakehouse.assets.bronze.bnpl_transactions_raw import TABLE as RAW
-from lakehouse.iceberg.metadata.write_result import Outcome
+from lakehouse.iceberg.values.write_result import Outcome
 from lakehouse.ingestion.feed_runs import IngestResult
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.dagster_internals import events_of_run
-from lakehouse.orchestration.instance import open_instance
 from lakehouse.orchestration.io_manager import IcebergIOManager
+from lakehouse.orchestration.runs.instance import open_instance
 from lakehouse.tables.table import IcebergTable
 from lakehouse_tests.assets.deliveries import (
     CLEAN,

@@ -10,8 +10,8 @@ from decimal import Decimal
 import pytest
 
 from lakehouse.assets.silver.bnpl_transactions_clean import TABLE
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.evolve.planning import apply
-from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.manifests import files
 from lakehouse_tests.assets.bnpl_variants import (
     MONDAY,

@@ -11,9 +11,9 @@ import dagster as dg
 import pytest
 
 from lakehouse.definitions import definitions
-from lakehouse.orchestration.instance import open_instance
-from lakehouse.orchestration.upkeep_results import JOB
-from lakehouse.sample_data.bnpl.generate import generate
+from lakehouse.orchestration.runs.instance import open_instance
+from lakehouse.orchestration.runs.upkeep_results import JOB
+from lakehouse.sample_data.bnpl.generator import generate
 from lakehouse.upkeep.upkeep_sensor import SENSOR
 from lakehouse_tests.assets.deliveries import PROFILES
 from lakehouse_tests.assets.pipeline import Pipeline

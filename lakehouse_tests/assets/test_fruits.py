@@ -8,8 +8,8 @@ import pytest
 
 from lakehouse.definitions import definitions
 from lakehouse.ingestion.feed_runs import IngestResult
-from lakehouse.orchestration.backfill import backfill
-from lakehouse.orchestration.runs import materialize
+from lakehouse.orchestration.runs.backfill_runs import backfill
+from lakehouse.orchestration.runs.run_in_process import materialize
 from lakehouse_tests.assets.conftest import Fruits
 from lakehouse_tests.conftest import settings_at
 from lakehouse_tests.savepoint import Savepoint

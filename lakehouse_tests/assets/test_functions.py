@@ -11,7 +11,7 @@ from lakehouse.assets.gold.bnpl_daily_summary import bnpl_daily_summary
 from lakehouse.assets.gold.customer_profiles import customer_profiles
 from lakehouse.assets.silver.bnpl_transactions_clean import bnpl_transactions_clean
 from lakehouse.assets.silver.fruits import fruits
-from lakehouse.testing.try_table import TryTable
+from lakehouse.testing.table_fixture import TryTable
 
 pytestmark = pytest.mark.spark
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse.iceberg.metadata.spark_line import is_spark_3
+from lakehouse.iceberg.catalog.iceberg_release import is_spark_3
 from lakehouse.settings import Settings
 from lakehouse_tests.cluster.lake import Lake
 from lakehouse_tests.cluster.short_story import check_told, live_through

@@ -8,9 +8,9 @@ import dagster as dg
 import pytest
 
 from lakehouse.definitions import definitions
-from lakehouse.ingestion import feed_sensors
-from lakehouse.orchestration.instance import open_instance
-from lakehouse.orchestration.runs import materialize
+from lakehouse.ingestion.sensors import feed_sensors
+from lakehouse.orchestration.runs.instance import open_instance
+from lakehouse.orchestration.runs.run_in_process import materialize
 from lakehouse_tests.assets.deliveries import (
     CLEAN,
     DAYS,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lakehouse.cli.program import run
-from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.settings import Settings
 from lakehouse_tests.cli.commands import LAKEHOUSE
 from lakehouse_tests.processes import Child, start_command

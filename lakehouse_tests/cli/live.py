@@ -9,9 +9,9 @@ from typing import Any
 import dagster as dg
 import requests
 
-from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.orchestration.instance import open_instance
-from lakehouse.orchestration.orphaned_runs import worker_of
+from lakehouse.iceberg.catalog.catalog import Catalog
+from lakehouse.orchestration.runs.instance import open_instance
+from lakehouse.orchestration.runs.orphaned_runs import worker_of
 from lakehouse.settings import Settings
 from lakehouse.storage.stores import open_store
 from lakehouse_tests.cli.commands import (

@@ -12,8 +12,8 @@ from botocore.exceptions import ClientError
 from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
 
-from lakehouse.cli.doctor_checks import findings
-from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.cli.project.doctor import findings
+from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.settings import Settings
 from lakehouse_tests.cli.conftest import Lakehouse
 from lakehouse_tests.cli.outcomes import records

@@ -12,7 +12,7 @@ from lakehouse.alerts.incidents import Alert, Firing, Observed
 from lakehouse.alerts.monitor_context import MonitorContext
 from lakehouse.alerts.sinks import read_alerts
 from lakehouse.orchestration.dagster_internals import asset_graph
-from lakehouse.orchestration.instance import open_instance
+from lakehouse.orchestration.runs.instance import open_instance
 from lakehouse.settings import Settings
 from lakehouse_tests.alerts.receiver import receiving
 from lakehouse_tests.cli.conftest import Lakehouse

@@ -14,7 +14,7 @@ from lakehouse.alerts.incidents import Alert
 from lakehouse.alerts.monitor_context import MonitorContext
 from lakehouse.alerts.sinks import read_alerts
 from lakehouse.definitions import FEEDS, TABLES, defs
-from lakehouse.orchestration.instance import open_instance
+from lakehouse.orchestration.runs.instance import open_instance
 from lakehouse.settings import Settings
 from lakehouse_tests.alerts.receiver import receiving
 from lakehouse_tests.conftest import settings_at

@@ -10,7 +10,7 @@ import pytest
 import requests
 
 from lakehouse.alerts.alerts_sensor import read_heartbeat
-from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.settings import Settings
 from lakehouse_tests.alerts.receiver import Receiver, receiving
 from lakehouse_tests.cli.commands import answers

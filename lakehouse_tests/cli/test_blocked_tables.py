@@ -11,9 +11,9 @@ import pytest
 
 from lakehouse.iceberg.commit import branch
 from lakehouse.iceberg.commit.publish_refused import OVERRIDDEN_BY, OVERRIDDEN_FOR
-from lakehouse.ingestion import forced_publish
+from lakehouse.ingestion import delivery_decisions
 from lakehouse.orchestration.asset_keys import asset_key
-from lakehouse.orchestration.instance import open_instance
+from lakehouse.orchestration.runs.instance import open_instance
 from lakehouse_tests.conftest import settings_at
 from lakehouse_tests.savepoint import FilledOnce
 
@@ -87,8 +87,8 @@ def test_a_refused_run_is_published_by_a_person_who_says_why(held, home: Path) -
     ("module", "step"),
     [
         (branch, "drop_branch"),
-        (forced_publish, "open_instance"),
-        (forced_publish, "finish_removals"),
+        (delivery_decisions, "open_instance"),
+        (delivery_decisions, "finish_removals"),
     ],
     ids=["before its branch is dropped", "before Dagster is told", "before rows leave"],
 )

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse.orchestration.instance import open_instance
+from lakehouse.orchestration.runs.instance import open_instance
 from lakehouse_tests.conftest import settings_at
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]

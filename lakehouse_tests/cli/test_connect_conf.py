@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from lakehouse.runtime import jars
-from lakehouse.runtime.connect_server import (
+from lakehouse.spark import jars
+from lakehouse.spark.connect_server import (
     bounds_to_choose,
     properties_text,
     server_configuration,

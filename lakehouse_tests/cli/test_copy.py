@@ -9,7 +9,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
 
 from lakehouse.errors import LakehouseError
-from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.recovery import copy_tables
 from lakehouse.settings import Settings
 from lakehouse.storage.file_lock import file_lock

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.ingestion.rewritten_files import Change, RewrittenFiles
 from lakehouse.settings import Settings
 from lakehouse.storage.stores import open_store

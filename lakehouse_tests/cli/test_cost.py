@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.iceberg.metadata.location_files import list_location
+from lakehouse.iceberg.catalog.catalog import Catalog
+from lakehouse.iceberg.metadata.table_locations import list_location
 from lakehouse_tests.cli.conftest import Lakehouse
 from lakehouse_tests.cli.outcomes import records
 from lakehouse_tests.conftest import settings_at

@@ -16,10 +16,10 @@ from dagster._core.scheduler.instigation import (
 )
 
 from lakehouse.alerts.alerts_sensor import HEARTBEAT_FILE, Heartbeat
-from lakehouse.cli.doctor_checks import findings
-from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.orchestration.instance import open_instance
-from lakehouse.runtime.spark import open_session
+from lakehouse.cli.project.doctor import findings
+from lakehouse.iceberg.catalog.catalog import Catalog
+from lakehouse.orchestration.runs.instance import open_instance
+from lakehouse.spark.spark_session import open_session
 from lakehouse.storage.json_files import write_json
 
 CLUSTER = {"spark_master": "spark://127.0.0.1:1"}

@@ -13,9 +13,9 @@ import pytest
 from pyiceberg.expressions import EqualTo
 
 from lakehouse.definitions import TABLES
+from lakehouse.iceberg.catalog.catalog import Catalog
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.evolve.planning import ensure
-from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.upkeep import expire_snapshots
 from lakehouse.settings import Settings
 from lakehouse_tests.cli.conftest import Lakehouse

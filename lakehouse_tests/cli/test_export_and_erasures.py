@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 
 from lakehouse.definitions import TABLES
-from lakehouse.iceberg.evolve.creation import create_table
+from lakehouse.iceberg.evolve.planning import create_table
+from lakehouse.orchestration.deployment import open_engine
 from lakehouse.privacy.identity import Named
 from lakehouse.privacy.requests import (
     Unreachable,
@@ -19,7 +20,6 @@ from lakehouse.privacy.requests import (
     open_request,
     plan_transition,
 )
-from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
 from lakehouse_tests.cli.conftest import Lakehouse
 from lakehouse_tests.cli.outcomes import records

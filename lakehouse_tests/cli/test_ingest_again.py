@@ -7,9 +7,9 @@ from typing import Any, cast
 
 import pytest
 
-from lakehouse.cli import ingest
+from lakehouse.cli.deliveries import ingest
 from lakehouse.ingestion.feed_runs import IngestResult
-from lakehouse.orchestration.run_result import AssetResult, RunResult
+from lakehouse.orchestration.runs.run_result import AssetResult, RunResult
 from lakehouse.tables.feed import Feed, FeedColumn
 
 pytestmark = pytest.mark.unit

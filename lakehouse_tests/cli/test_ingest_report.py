@@ -5,8 +5,8 @@ import pytest
 from lakehouse.cli.output.ingest_report import describe_progress, describe_tables, summarize
 from lakehouse.ingestion.feed_runs import IngestResult
 from lakehouse.orchestration.metadata_keys import QuarantineMetadata, RejectedReason
-from lakehouse.orchestration.run_progress import TableProgress
-from lakehouse.orchestration.run_result import AssetResult
+from lakehouse.orchestration.runs.run_progress import TableProgress
+from lakehouse.orchestration.runs.run_result import AssetResult
 from lakehouse.tables.feed import Feed
 
 pytestmark = pytest.mark.unit

@@ -9,7 +9,7 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.settings import Settings
 from lakehouse_tests.assets.conftest import Fruits
 from lakehouse_tests.cli.kills import DEATHS, ingest_and_die

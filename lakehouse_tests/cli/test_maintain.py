@@ -5,8 +5,8 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from lakehouse.orchestration.instance import open_instance
-from lakehouse.orchestration.upkeep_results import JOB
+from lakehouse.orchestration.runs.instance import open_instance
+from lakehouse.orchestration.runs.upkeep_results import JOB
 from lakehouse_tests.cli.conftest import Lakehouse
 from lakehouse_tests.cli.outcomes import records
 from lakehouse_tests.conftest import settings_at

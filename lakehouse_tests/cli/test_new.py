@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-import lakehouse.cli.new_feed as new_feed
+import lakehouse.cli.project.new as new_feed
 from lakehouse_tests.scaffolding import kinds
 from lakehouse_tests.scaffolding.kinds import put
 from lakehouse_tests.scaffolding.packages import empty_project

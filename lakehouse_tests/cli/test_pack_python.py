@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse.cli.doctor_checks import findings
-from lakehouse.runtime.executor_archive import (
+from lakehouse.cli.project.doctor import findings
+from lakehouse.settings import Settings
+from lakehouse.spark.executor_archive import (
     REQUIRED_PACKAGES,
     archive_file,
     platform_here,
     python_here,
     require_archive,
 )
-from lakehouse.settings import Settings
 from lakehouse_tests.cli.conftest import Lakehouse
 
 

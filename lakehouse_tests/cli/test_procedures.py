@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.iceberg.metadata.history import History, history_of
+from lakehouse.iceberg.catalog.catalog import Catalog
+from lakehouse.iceberg.metadata.snapshots import History, history_of
 
 COMPACT = (
     "CALL system.rewrite_data_files(table => 'silver.fruits', options => map('rewrite-all',"

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse.runtime import jvm
+from lakehouse.spark import jvm
 from lakehouse_tests.cli.commands import LAKEHOUSE, is_alive, java_below
 from lakehouse_tests.processes import start_command, wait_for
 

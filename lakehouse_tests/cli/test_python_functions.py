@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.runtime import spark_server
+from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.scaffolding.begin_project import begin_project
 from lakehouse.settings import Settings
+from lakehouse.spark import spark_server
 from lakehouse_tests.cli.commands import LAKEHOUSE
 from lakehouse_tests.processes import start_command
 

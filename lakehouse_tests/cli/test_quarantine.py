@@ -9,7 +9,7 @@ import pytest
 
 from lakehouse.definitions import TABLES
 from lakehouse.iceberg.evolve.planning import ensure
-from lakehouse.runtime.deployment import open_engine
+from lakehouse.orchestration.deployment import open_engine
 from lakehouse.settings import Settings
 from lakehouse_tests.cli.outcomes import records
 

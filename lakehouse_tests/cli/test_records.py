@@ -2,11 +2,11 @@
 
 import pytest
 
-from lakehouse.cli.output.records import check_record, ingest_record
+from lakehouse.cli.output.record_output import check_record, ingest_record
 from lakehouse.definitions import FEEDS
 from lakehouse.ingestion.feed_runs import IngestResult
 from lakehouse.orchestration.metadata_keys import RejectedReason
-from lakehouse.orchestration.run_result import AssetResult, CheckResult, RunResult
+from lakehouse.orchestration.runs.run_result import AssetResult, CheckResult, RunResult
 
 pytestmark = pytest.mark.unit
 

@@ -10,8 +10,8 @@ from threading import Thread
 import pytest
 from filelock import FileLock
 
-from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.runtime.deployment import open_engine
+from lakehouse.iceberg.catalog.catalog import Catalog
+from lakehouse.orchestration.deployment import open_engine
 from lakehouse_tests.conftest import settings_at
 from lakehouse_tests.savepoint import FilledOnce
 

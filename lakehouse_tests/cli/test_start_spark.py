@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from lakehouse.cli.call_context import State
-from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.runtime import spark_server
-from lakehouse.runtime.processes import Process
-from lakehouse.runtime.spark_server import SparkServer
+from lakehouse.iceberg.catalog.catalog import Catalog
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.settings import Settings
+from lakehouse.spark import spark_server
+from lakehouse.spark.processes import Process
+from lakehouse.spark.spark_server import SparkServer
 
 pytestmark = pytest.mark.unit
 

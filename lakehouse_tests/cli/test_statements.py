@@ -2,9 +2,7 @@
 
 import pytest
 
-from lakehouse.cli.sql_text.read_only import require_queries
-from lakehouse.cli.sql_text.statements import split
-from lakehouse.cli.sql_text.writes import lockable_tables
+from lakehouse.cli.tables.sql import lockable_tables, require_queries, split
 from lakehouse.errors import UsageError
 from lakehouse.iceberg.rules.rows import not_null
 from lakehouse.tables.table import Append, Column, IcebergTable

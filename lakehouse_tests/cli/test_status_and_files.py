@@ -7,7 +7,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
 
 from lakehouse.definitions import TABLES
-from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse_tests.cli.outcomes import records
 from lakehouse_tests.conftest import settings_at
 

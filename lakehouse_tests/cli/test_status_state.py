@@ -35,14 +35,14 @@ from lakehouse.alerts.incidents import Firing, Incident, Kind
 from lakehouse.definitions import TABLES, defs
 from lakehouse.iceberg.evolve.planning import ensure
 from lakehouse.iceberg.metadata.commit_properties import CommitProperties
-from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.blocked_tables import note_refused
 from lakehouse.orchestration.dagster_internals import asset_graph
+from lakehouse.orchestration.deployment import open_engine
 from lakehouse.orchestration.incident_reports import Severity
-from lakehouse.orchestration.instance import open_instance
-from lakehouse.orchestration.run_progress import tables_of_steps
-from lakehouse.runtime.deployment import open_engine
+from lakehouse.orchestration.runs.instance import open_instance
+from lakehouse.orchestration.runs.run_progress import tables_of_steps
 from lakehouse.settings import Settings
 from lakehouse_tests.cli.outcomes import records
 

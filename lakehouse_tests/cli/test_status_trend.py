@@ -3,8 +3,8 @@
 import pyarrow as pa
 import pytest
 
-from lakehouse.cli.output.sparklines import BLOCKS, sparkline
-from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.cli.tables.status import BLOCKS, sparkline
+from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.settings import Settings
 from lakehouse_tests.cli.conftest import Lakehouse
 from lakehouse_tests.cli.outcomes import records

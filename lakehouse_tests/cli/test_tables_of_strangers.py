@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.iceberg.metadata.spark_line import is_spark_3
+from lakehouse.iceberg.catalog.catalog import Catalog
+from lakehouse.iceberg.catalog.iceberg_release import is_spark_3
 from lakehouse.settings import Settings
 from lakehouse_tests.cli.conftest import Lakehouse
 from lakehouse_tests.cli.outcomes import records

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from lakehouse.cli.time_arguments import future_timestamp
+from lakehouse.cli.options import future_timestamp
 from lakehouse.errors import UsageError
 
 pytestmark = pytest.mark.unit

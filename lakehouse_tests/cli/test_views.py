@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse_tests.cli.conftest import Lakehouse
 from lakehouse_tests.conftest import ON_GLUE, settings_at
 

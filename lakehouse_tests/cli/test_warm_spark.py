@@ -15,11 +15,11 @@ from lakehouse.cli.dev_processes import warm_spark
 from lakehouse.cli.dev_processes.child_processes import Children
 from lakehouse.cli.dev_processes.warm_spark import WarmSpark, describe_exit
 from lakehouse.orchestration.incident_reports import read_reports
-from lakehouse.runtime import spark_server
-from lakehouse.runtime.processes import Process
-from lakehouse.runtime.spark_log import log_file
-from lakehouse.runtime.spark_server import SparkServer
 from lakehouse.settings import Settings
+from lakehouse.spark import spark_server
+from lakehouse.spark.processes import Process
+from lakehouse.spark.spark_folders import log_file
+from lakehouse.spark.spark_server import SparkServer
 from lakehouse_tests.processes import wait_for
 
 pytestmark = pytest.mark.unit

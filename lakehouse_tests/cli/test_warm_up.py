@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import pytest
 
 from lakehouse.cli.dev_processes import warm_up
-from lakehouse.runtime.processes import Process
-from lakehouse.runtime.spark_server import SparkServer
 from lakehouse.settings import Settings
+from lakehouse.spark.processes import Process
+from lakehouse.spark.spark_server import SparkServer
 
 SERVER = SparkServer(1, "T0ken", Process("here", 1, 0.0))
 

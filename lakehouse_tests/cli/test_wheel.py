@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse_tests.cli.commands import answers, free_port
 from lakehouse_tests.cli.wheels import install_wheel
 from lakehouse_tests.conftest import settings_at

@@ -6,12 +6,12 @@ from uuid import uuid4
 
 import pytest
 
-from lakehouse.cli.sample_files import DAYS, FIRST_DAY
-from lakehouse.runtime import jars
-from lakehouse.runtime.connect_server import server_configuration
-from lakehouse.sample_data.bnpl.generate import generate
+from lakehouse.cli.project.sample_data import DAYS, FIRST_DAY
+from lakehouse.sample_data.bnpl.generator import generate
 from lakehouse.sample_data.bnpl.truth import Truth
 from lakehouse.settings import Settings
+from lakehouse.spark import jars
+from lakehouse.spark.connect_server import server_configuration
 from lakehouse_tests.cluster.connect_server import ConnectServer, connect_server
 from lakehouse_tests.cluster.spark_cluster import SparkCluster, running_cluster
 from lakehouse_tests.conftest import settings_at

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from lakehouse.runtime.connect_server import SERVER_CLASS, properties_text
-from lakehouse.runtime.session_configuration import session_configuration
-from lakehouse.runtime.spark_address import problem_of
 from lakehouse.settings import Settings
+from lakehouse.spark.connect_server import SERVER_CLASS, properties_text
+from lakehouse.spark.session_configuration import session_configuration
+from lakehouse.spark.spark_address import problem_of
 from lakehouse_tests.cli.commands import free_port
 from lakehouse_tests.cluster.spark_cluster import Part, SparkCluster, spark_program
 from lakehouse_tests.processes import wait_for

@@ -8,11 +8,11 @@ from typing import Any
 
 from pyspark.sql.functions import col
 
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.write_result import Outcome
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.read.inputs import incremental
 from lakehouse.iceberg.rules import audit
 from lakehouse.iceberg.rules.rows import between
+from lakehouse.iceberg.values.write_result import Outcome
 from lakehouse.iceberg.write import merge_rows, stage
 from lakehouse.iceberg.write.kept_rows import KeptRows
 from lakehouse.iceberg.write.write_audit_publish import write

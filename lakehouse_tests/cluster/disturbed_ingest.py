@@ -4,7 +4,7 @@ from pathlib import Path
 
 from lakehouse.cli.program import run
 from lakehouse.iceberg.write import append_or_overwrite
-from lakehouse.runtime import spark
+from lakehouse.spark import spark_session
 from lakehouse_tests.cluster.gates import let_publish_wait
 from lakehouse_tests.cluster.slow_ingest import ingest_slowly
 from lakehouse_tests.cluster.test_lost_worker import let_readers_wait
@@ -24,5 +24,5 @@ def ingest_while_publishing_waits(gate: str) -> int:
 
 def ingest_and_give_up_soon(gate: str) -> int:
     """Ingest slowly; a server that is gone is tried for a second, and not for 17."""
-    setattr(spark, "_CONNECT_RETRIES", 3)  # noqa: B010
+    setattr(spark_session, "_CONNECT_RETRIES", 3)  # noqa: B010
     return ingest_slowly(gate)

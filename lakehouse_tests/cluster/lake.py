@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.runtime import jars
-from lakehouse.runtime.connect_server import server_configuration
+from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.settings import Settings
+from lakehouse.spark import jars
+from lakehouse.spark.connect_server import server_configuration
 from lakehouse.storage.stores import open_store
 from lakehouse_tests.cli.commands import LAKEHOUSE
 from lakehouse_tests.cluster.connect_server import connect_server

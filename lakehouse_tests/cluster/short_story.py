@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from lakehouse.cli.program import run
-from lakehouse.cli.sample_files import FIRST_DAY
-from lakehouse.sample_data.bnpl.generate import Generated, generate
+from lakehouse.cli.project.sample_data import FIRST_DAY
+from lakehouse.sample_data.bnpl.generator import Generated, generate
 from lakehouse.settings import Settings
 from lakehouse_tests.assets import bnpl_oracle
 from lakehouse_tests.assets.deliveries import CLEAN, PROFILES, RAW, SUMMARY

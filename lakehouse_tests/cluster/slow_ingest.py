@@ -6,7 +6,7 @@ from pathlib import Path
 
 from lakehouse.cli.program import run
 from lakehouse.iceberg.write import stage
-from lakehouse.ingestion.staged_rows import open_staging
+from lakehouse.ingestion.staging.staged_rows import open_staging
 from lakehouse.storage.stores import open_store
 from lakehouse_tests.cluster.gates import let_wait
 from lakehouse_tests.cluster.lake import Lake

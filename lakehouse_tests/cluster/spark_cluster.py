@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lakehouse.runtime import jvm
 from lakehouse.settings import Settings
+from lakehouse.spark import jvm
 from lakehouse_tests.cli.commands import free_port
 from lakehouse_tests.cluster.namespaces import isolated, require_namespaces
 from lakehouse_tests.processes import ROOT, wait_for

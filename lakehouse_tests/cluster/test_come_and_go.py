@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from lakehouse.runtime.executors import master_of
-from lakehouse.runtime.spark_master import read_master
 from lakehouse.settings import Settings
+from lakehouse.spark.executors import master_of
+from lakehouse.spark.spark_address import read_master
 from lakehouse_tests.cluster.connect_server import connect_server
 from lakehouse_tests.cluster.deliveries import BROUGHT, WORK, Deliveries
 from lakehouse_tests.cluster.spark_cluster import SparkCluster, on_account

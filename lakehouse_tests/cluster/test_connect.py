@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from lakehouse.runtime import jars
-from lakehouse.runtime.connect_server import server_configuration
+from lakehouse.spark import jars
+from lakehouse.spark.connect_server import server_configuration
 from lakehouse_tests.cli.commands import LAKEHOUSE
 from lakehouse_tests.cluster.connect_server import connect_server
 from lakehouse_tests.cluster.spark_cluster import on_account

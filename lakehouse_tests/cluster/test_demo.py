@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.sample_data.bnpl.truth import Truth
 from lakehouse.settings import Settings
 from lakehouse_tests.cli.commands import LAKEHOUSE

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lakehouse.runtime.spark_server import find
+from lakehouse.spark.spark_server import find
 from lakehouse_tests.cli.commands import LAKEHOUSE, free_port
 from lakehouse_tests.processes import start_command, wait_for
 

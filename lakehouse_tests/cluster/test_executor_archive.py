@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse.runtime import jars
-from lakehouse.runtime.connect_server import server_configuration
-from lakehouse.runtime.executor_archive import python_here, write_archive
 from lakehouse.settings import Settings
+from lakehouse.spark import jars
+from lakehouse.spark.connect_server import server_configuration
+from lakehouse.spark.executor_archive import python_here, write_archive
 from lakehouse.storage.s3 import open_bucket
 from lakehouse_tests.cluster.connect_server import connect_server
 from lakehouse_tests.cluster.spark_cluster import SparkCluster, running_cluster

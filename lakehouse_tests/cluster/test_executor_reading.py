@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from lakehouse.ingestion import collect
-from lakehouse.ingestion.executor_reading import executor_reading
 from lakehouse.ingestion.land import land
-from lakehouse.ingestion.staged_rows import open_staging
-from lakehouse.runtime.deployment import open_engine
+from lakehouse.ingestion.staging.executor_reading import executor_reading
+from lakehouse.ingestion.staging.staged_rows import open_staging
+from lakehouse.orchestration.deployment import open_engine
 from lakehouse.settings import Settings
 from lakehouse.storage.stores import open_store
 from lakehouse.tables.feed import bronze_table

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lakehouse.ingestion import executor_reading
+from lakehouse.ingestion.staging import executor_reading
 from lakehouse_tests.cluster.deliveries import BROUGHT, WORK, Deliveries
 from lakehouse_tests.cluster.gates import let_wait, wait_until_asked
 from lakehouse_tests.cluster.spark_cluster import SparkCluster

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse.runtime import jars
-from lakehouse.runtime.connect_server import server_configuration
 from lakehouse.settings import Settings
+from lakehouse.spark import jars
+from lakehouse.spark.connect_server import server_configuration
 from lakehouse_tests.cli.commands import LAKEHOUSE
 from lakehouse_tests.cluster.connect_server import connect_server
 from lakehouse_tests.cluster.lake import lake_on

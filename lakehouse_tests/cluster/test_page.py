@@ -9,12 +9,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.orchestration.asset_keys import asset_key
-from lakehouse.orchestration.instance import open_instance
 from lakehouse.orchestration.metadata_keys import WriteMetadata
-from lakehouse.runtime import jars
+from lakehouse.orchestration.runs.instance import open_instance
 from lakehouse.settings import Settings
+from lakehouse.spark import jars
 from lakehouse_tests.cli.commands import LAKEHOUSE
 from lakehouse_tests.cluster.connect_server import server_of_command
 from lakehouse_tests.cluster.test_demo import check_demo

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from lakehouse.runtime import jars
-from lakehouse.runtime.connect_server import server_configuration
 from lakehouse.scaffolding.begin_project import begin_project
 from lakehouse.settings import Settings
+from lakehouse.spark import jars
+from lakehouse.spark.connect_server import server_configuration
 from lakehouse_tests.cluster import library
 from lakehouse_tests.cluster.connect_server import ConnectServer, connect_server
 from lakehouse_tests.cluster.disturbed_ingest import (

@@ -13,10 +13,10 @@ import pytest
 
 from lakehouse.definitions import definitions
 from lakehouse.orchestration.asset_keys import asset_key
-from lakehouse.orchestration.instance import open_instance
-from lakehouse.orchestration.runs import materialize, run_job
-from lakehouse.orchestration.upkeep_results import JOB
-from lakehouse.sample_data.bnpl.generate import Generated
+from lakehouse.orchestration.runs.instance import open_instance
+from lakehouse.orchestration.runs.run_in_process import materialize, run_job
+from lakehouse.orchestration.runs.upkeep_results import JOB
+from lakehouse.sample_data.bnpl.generator import Generated
 from lakehouse.settings import Settings
 from lakehouse_tests.assets import bnpl_oracle
 from lakehouse_tests.assets.deliveries import CLEAN, PROFILES, QUARANTINE, RAW, SUMMARY

@@ -8,8 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from lakehouse.cli.sample_files import FIRST_DAY
-from lakehouse.sample_data.bnpl.generate import Generated, generate
+from lakehouse.cli.project.sample_data import FIRST_DAY
+from lakehouse.sample_data.bnpl.generator import Generated, generate
 from lakehouse_tests.assets import bnpl_oracle
 from lakehouse_tests.assets.deliveries import CLEAN, PROFILES, QUARANTINE, RAW, SUMMARY
 from lakehouse_tests.cluster.lake import Lake

@@ -86,7 +86,7 @@ PARTS = (
         {
             "lakehouse.orchestration.iceberg_asset": ("iceberg_asset",),
             "lakehouse.orchestration.sql_asset": ("sql_asset",),
-            "lakehouse.orchestration.table_partitions": ("table_partitions",),
+            "lakehouse.orchestration.partitions.partition_bounds": ("table_partitions",),
             "lakehouse.orchestration.asset_specs": ("table_spec",),
         },
     ),
@@ -141,7 +141,7 @@ PARTS = (
         " ([trying](trying.md#in-a-test)), and what they are.",
         {
             "lakehouse.testing": ("spark", "declared_tables", "try_table"),
-            "lakehouse.testing.try_table": ("TryTable", "TriedTable", "RefusedRow"),
+            "lakehouse.testing.table_fixture": ("TryTable", "TriedTable", "RefusedRow"),
         },
     ),
     Part(

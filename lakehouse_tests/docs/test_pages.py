@@ -14,8 +14,8 @@ from inspect import isfunction
 import dagster as dg
 import pytest
 
+from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.iceberg.evolve.planning import plan
-from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.rules import (
     aggregate_rules,
     health,
@@ -25,8 +25,8 @@ from lakehouse.iceberg.rules import (
     unique_and_references,
 )
 from lakehouse.ingestion.read_delivered import read_delivered
-from lakehouse.orchestration.asset_inputs import inputs_of
-from lakehouse.orchestration.table_partitions import table_partitions
+from lakehouse.orchestration.asset_specs import inputs_of
+from lakehouse.orchestration.partitions.partition_bounds import table_partitions
 from lakehouse.storage.stores import open_store
 from lakehouse.tables.feed import Feed
 from lakehouse.tables.rows_of import SOURCE_OF_ROW
@@ -333,7 +333,10 @@ def test_the_readme_is_short():
 
 @pytest.mark.unit
 def test_the_page_of_settings_lists_every_setting():
-    files = [ROOT / "lakehouse" / name for name in ("settings.py", "cluster_settings.py")]
+    files = [
+        ROOT / "lakehouse" / name
+        for name in ("settings/__init__.py", "settings/cluster_settings.py")
+    ]
     source = "".join(file.read_text(encoding="utf-8") for file in files)
     read = set(re.findall(r'env(?:\.get\(|, )"([A-Z_]+)"', source)) - {"PATH"}
     page = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")

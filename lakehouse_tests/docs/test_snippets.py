@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lakehouse.cli.sql_text.statements import split
-from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.runtime.spark import open_session
+from lakehouse.cli.tables.sql import split
+from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.settings import Settings
+from lakehouse.spark.spark_session import open_session
 from lakehouse_tests.docs.markdown import ROOT, Block, Section, sections
 
 if TYPE_CHECKING:

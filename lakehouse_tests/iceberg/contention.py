@@ -11,12 +11,12 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.write_context import Partitions, Run
-from lakehouse.iceberg.metadata.write_result import Outcome, Published, Refused
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.read.inputs import latest
 from lakehouse.iceberg.rules.rows import accepted, between
 from lakehouse.iceberg.rules.unique_and_references import unique
+from lakehouse.iceberg.values.write_context import Partitions, Run
+from lakehouse.iceberg.values.write_result import Outcome, Published, Refused
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import (
     Append,

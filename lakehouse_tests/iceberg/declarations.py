@@ -6,12 +6,12 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.metadata.manifests import files
-from lakehouse.iceberg.metadata.write_context import Partitions, Run
+from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.rules.rows import between, castable, excluded, not_null
 from lakehouse.iceberg.rules.unique_and_references import unique
+from lakehouse.iceberg.values.write_context import Partitions, Run
 from lakehouse.tables.table import (
     Append,
     Column,

@@ -5,7 +5,7 @@ table like one.
 from dataclasses import replace
 from typing import Any
 
-from lakehouse.iceberg.evolve.managed_properties import (
+from lakehouse.iceberg.evolve.layout_changes import (
     MANAGED_PROPERTY,
     declared_properties,
     managed_properties,

@@ -13,12 +13,12 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.commit import branch
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.write_result import Outcome
 from lakehouse.iceberg.read.inputs import incremental
 from lakehouse.iceberg.rules.rows import between, castable
 from lakehouse.iceberg.rules.unique_and_references import unique
+from lakehouse.iceberg.values.write_result import Outcome
 from lakehouse.iceberg.write import append_or_overwrite, merge_rows
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Append, Column, IcebergTable, Merge

@@ -13,22 +13,21 @@ from typing import Any, Literal
 import pytest
 from pyspark.sql import DataFrame
 
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.commit import branch
 from lakehouse.iceberg.commit.snapshot_properties import session_with
-from lakehouse.iceberg.metadata.all_partitions import AllPartitions
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.value_ranges import joined
-from lakehouse.iceberg.metadata.write_context import Partitions, Run
 from lakehouse.iceberg.read.cleared_rows import cleared_table
 from lakehouse.iceberg.read.inputs import Input, incremental, latest, versions_of
-from lakehouse.iceberg.read.refused_partitions import refused_values
+from lakehouse.iceberg.read.quarantined_rows import refused_values
 from lakehouse.iceberg.read.stale_partitions import stale_values
 from lakehouse.iceberg.read.withdrawn_deliveries import RejectedDelivery
 from lakehouse.iceberg.rules.rows import castable, not_null
-from lakehouse.iceberg.write import clear_quarantine
+from lakehouse.iceberg.values.value_ranges import AllPartitions, joined
+from lakehouse.iceberg.values.write_context import Partitions, Run
+from lakehouse.iceberg.write import user_removals
 from lakehouse.iceberg.write.row_versions import newest_accepted
 from lakehouse.iceberg.write.write_audit_publish import write
-from lakehouse.tables import row_level
+from lakehouse.tables import table_properties
 from lakehouse.tables.table import (
     Append,
     Column,
@@ -199,9 +198,9 @@ class Lakehouse:
         would.
         """
         if self.row_levels != "whole files":
-            patch.setattr(row_level, "LARGE_MIB", 0)
+            patch.setattr(table_properties, "LARGE_MIB", 0)
         if self.row_levels == "delete files":
-            patch.setattr(row_level, "MOST_CHANGED", math.inf)
+            patch.setattr(table_properties, "MOST_CHANGED", math.inf)
         for step in steps:
             if isinstance(step, Deliver):
                 self._deliver(step)
@@ -272,9 +271,9 @@ class Lakehouse:
     def _clear(self, step: Clear, patch: pytest.MonkeyPatch) -> None:
         with patch.context() as dying:
             if step.killed:
-                dying.setattr(clear_quarantine, "session_with", _dying)
+                dying.setattr(user_removals, "session_with", _dying)
             try:
-                clear_quarantine.clear_quarantine(
+                user_removals.clear_quarantine(
                     self.engine, self.table, by="somebody", why="why"
                 )
             except Killed:

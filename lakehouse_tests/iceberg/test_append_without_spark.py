@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 import pytest
 
 from lakehouse.errors import DeclarationError, TableBusy
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.commit.lock import table_lock
 from lakehouse.iceberg.evolve.planning import plan_now
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.write.append_without_spark import (
     DIRECT_APPENDS,
     LOCK_SECONDS,

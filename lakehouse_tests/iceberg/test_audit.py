@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.rules.aggregate_rules import mean
 from lakehouse.iceberg.rules.evaluation import evaluate
 from lakehouse.iceberg.rules.rows import accepted, between, excluded, expression, not_null

@@ -11,7 +11,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
 
 from lakehouse.errors import CatalogDamaged, SetupError, TableDamaged
-from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.settings import Settings
 
 pytestmark = pytest.mark.unit

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame
 
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.write_context import Run
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.read.inputs import changed_keys, latest
+from lakehouse.iceberg.values.write_context import Run
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Column, IcebergTable, Merge
 from lakehouse_tests.examples import examples, repeated

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lakehouse.iceberg.read.changed_rows import keys_of_changed_rows
+from lakehouse.iceberg.read.pinned_frames import keys_of_changed_rows
 
 SCHEMA = "k bigint, a string, b string, m map<string,int>, s struct<x:int>"
 ROWS = [

@@ -7,13 +7,13 @@ from collections.abc import Callable
 import pytest
 from pyspark.sql import DataFrame
 
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import read_history
-from lakehouse.iceberg.metadata.write_context import Run
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.read.cleared_rows import cleared_table, clearings
 from lakehouse.iceberg.read.inputs import incremental
 from lakehouse.iceberg.rules.rows import castable, not_null
-from lakehouse.iceberg.write import clear_quarantine
+from lakehouse.iceberg.values.write_context import Run
+from lakehouse.iceberg.write import user_removals
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Column, IcebergTable, Merge
 from lakehouse_tests.iceberg.declarations import DELIVERED, content, delivery
@@ -40,9 +40,7 @@ def compute(engine: Engine, *, resolved: bool = False, run: str = "run") -> None
 
 
 def clear(engine: Engine, **which: str) -> int:
-    return clear_quarantine.clear_quarantine(
-        engine, TABLE, by="ann", why="nobody knows", **which
-    )
+    return user_removals.clear_quarantine(engine, TABLE, by="ann", why="nobody knows", **which)
 
 
 @pytest.fixture
@@ -121,7 +119,7 @@ def test_killed_before_it_deletes_it_is_done_again(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as dying:
-        dying.setattr(clear_quarantine, "session_with", die)
+        dying.setattr(user_removals, "session_with", die)
         with pytest.raises(KeyboardInterrupt):
             clear(refused)
     assert len(held(refused)) == 3

@@ -9,10 +9,13 @@ import pytest
 
 from lakehouse.iceberg.commit.kept_watermarks import missing_properties
 from lakehouse.iceberg.metadata.code_versions import computed_parts
-from lakehouse.iceberg.metadata.commit_properties import CommitProperties
-from lakehouse.iceberg.metadata.computed_parts import ComputedPart, parts_of
-from lakehouse.iceberg.metadata.history import History, Snapshot
-from lakehouse.iceberg.metadata.write_context import Partitions
+from lakehouse.iceberg.metadata.commit_properties import (
+    CommitProperties,
+    ComputedPart,
+    parts_of,
+)
+from lakehouse.iceberg.metadata.snapshots import History, Snapshot
+from lakehouse.iceberg.values.write_context import Partitions
 
 pytestmark = pytest.mark.unit
 

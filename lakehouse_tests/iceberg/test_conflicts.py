@@ -12,12 +12,12 @@ from threading import Event, Thread
 import pytest
 
 from lakehouse.errors import CommitUnknown
-from lakehouse.iceberg.commit import branch, retry
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import read_history
-from lakehouse.iceberg.metadata.write_context import Partitions, Run
-from lakehouse.iceberg.metadata.write_result import Published
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.commit import branch, commit_retries
+from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.read.inputs import incremental, latest
+from lakehouse.iceberg.values.write_context import Partitions, Run
+from lakehouse.iceberg.values.write_result import Published
 from lakehouse.iceberg.write import append_or_overwrite, merge_rows
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import (
@@ -159,7 +159,7 @@ def test_a_publish_that_stays_unknown_is_not_made_again(
 ) -> None:
     """It may happen yet, and then a second one would double its rows."""
     write(embedded_engine, KEPT, rows(embedded_engine, "a"))
-    monkeypatch.setattr(retry, "pause", lambda attempt: None)
+    monkeypatch.setattr(commit_retries, "pause", lambda attempt: None)
     computed = []
 
     def compute():

@@ -11,8 +11,8 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import LongType, NestedField
 
 from lakehouse.errors import TableDamaged
-from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.iceberg.metadata.history import Snapshot, history_of
+from lakehouse.iceberg.catalog.catalog import Catalog
+from lakehouse.iceberg.metadata.snapshots import Snapshot, history_of
 from lakehouse.settings import Settings
 from lakehouse_tests.iceberg.position_deletes import delete_first_rows
 

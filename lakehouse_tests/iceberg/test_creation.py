@@ -4,11 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from lakehouse.iceberg.evolve.creation import create_table
-from lakehouse.iceberg.evolve.planning import ensure, plan
-from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.evolve.planning import create_table, ensure, plan
 from lakehouse.iceberg.metadata.table_state import read_state
-from lakehouse.runtime.deployment import open_engine
+from lakehouse.orchestration.deployment import open_engine
 from lakehouse.settings import Settings
 from lakehouse.tables.table import Column, IcebergTable
 from lakehouse_tests.iceberg.evolving import NAME, columns, declared

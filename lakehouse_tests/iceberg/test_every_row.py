@@ -8,7 +8,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse_tests.examples import repeated
 from lakehouse_tests.iceberg.declarations import content
 from lakehouse_tests.iceberg.stories import (

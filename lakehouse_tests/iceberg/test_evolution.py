@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.evolve.planning import apply, ensure, plan_now
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.tables.table import Column, IcebergTable
 from lakehouse_tests.conftest import with_format_3
 from lakehouse_tests.iceberg.evolving import columns, declared

@@ -10,12 +10,11 @@ from dataclasses import replace
 import pytest
 
 from lakehouse.errors import PendingChanges
-from lakehouse.iceberg.evolve.creation import create_table
-from lakehouse.iceberg.evolve.planning import Plan, apply, ensure, plan_now
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import UNCHANGED_PROPERTY, read_history
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.evolve.planning import Plan, apply, create_table, ensure, plan_now
 from lakehouse.iceberg.metadata.manifests import files
-from lakehouse.iceberg.read.snapshot_rows import rows_at
+from lakehouse.iceberg.metadata.snapshots import UNCHANGED_PROPERTY, read_history
+from lakehouse.iceberg.read.pinned_frames import rows_at
 from lakehouse.tables.quoting import literal
 from lakehouse.tables.table import Column, IcebergTable
 from lakehouse_tests.conftest import on_embedded_alone, with_format_3

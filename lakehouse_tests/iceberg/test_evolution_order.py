@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakehouse.iceberg.metadata.column_order import moves, with_added
+from lakehouse.iceberg.evolve.schema_steps import moves, with_added
 
 NAMES = [f"c{number}" for number in range(7)]
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from lakehouse.iceberg.evolve.managed_properties import created_properties
+from lakehouse.iceberg.catalog.catalog import Catalog
+from lakehouse.iceberg.evolve.layout_changes import created_properties
 from lakehouse.iceberg.evolve.planning import Plan, plan
-from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.rules.rows import castable, not_null
 from lakehouse.tables.table import Column, IcebergTable, Merge, Versions
 from lakehouse_tests.iceberg.evolving import columns, declared, state_like

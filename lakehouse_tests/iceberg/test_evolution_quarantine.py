@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 from pyspark.sql import DataFrame
 
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.evolve.planning import ensure
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.write_result import Published
 from lakehouse.iceberg.rules.rows import between
+from lakehouse.iceberg.values.write_result import Published
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Column, IcebergTable, Merge, Versions
 from lakehouse_tests.examples import glue_in_test_all

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.evolve.planning import apply
-from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.read.inputs import incremental
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Append, Column, IcebergTable

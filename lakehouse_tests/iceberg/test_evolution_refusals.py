@@ -3,8 +3,8 @@
 import pytest
 
 from lakehouse.errors import EvolutionRefused
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.evolve.planning import apply, ensure, plan
-from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.tables.table import Column, IcebergTable
 from lakehouse_tests.conftest import whatever_the_catalog, with_format_3
 from lakehouse_tests.iceberg.evolving import columns, declared, state_like

@@ -5,8 +5,8 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.existing_partitions import ExistingSpans, existing_extents
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.metadata.partition_metadata import ExistingSpans, existing_extents
 from lakehouse_tests.frames import frame_of
 
 

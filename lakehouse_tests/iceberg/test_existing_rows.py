@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.write_context import Run
-from lakehouse.iceberg.metadata.write_result import Unchanged
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.read.inputs import existing_rows, incremental
 from lakehouse.iceberg.rules.rows import between
+from lakehouse.iceberg.values.write_context import Run
+from lakehouse.iceberg.values.write_result import Unchanged
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Append, Column, IcebergTable
 from lakehouse_tests.iceberg.declarations import (

@@ -7,11 +7,10 @@ from datetime import date
 import pytest
 
 from lakehouse.errors import FilesUnsupported
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.evolve.planning import ensure
-from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.read.inputs import versions_of
-from lakehouse.iceberg.read.refused_partitions import refused_values
-from lakehouse.iceberg.read.refused_rows import count_refused
+from lakehouse.iceberg.read.quarantined_rows import count_refused, refused_values
 from lakehouse.iceberg.rules.rows import castable
 from lakehouse.tables.table import Append, Column, IcebergTable, OverwritePartitions
 

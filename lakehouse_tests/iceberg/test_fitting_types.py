@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.write_result import Outcome, Published
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.rules.rows import not_null
+from lakehouse.iceberg.values.write_result import Outcome, Published
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables import types
 from lakehouse.tables.table import Append, Column, IcebergTable, Merge, Overwrite
@@ -56,7 +56,7 @@ def test_a_row_that_does_not_fit_is_rejected_alone(embedded_engine: Engine, mode
 
 
 def read_declaration(engine: Engine, table: IcebergTable) -> str:
-    from lakehouse.iceberg.metadata.history import read_history
+    from lakehouse.iceberg.metadata.snapshots import read_history
 
     commit = next(snap.commit for snap in read_history(engine, table.name).line if snap.commit)
     assert commit is not None

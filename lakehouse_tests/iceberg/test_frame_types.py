@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import DataFrame
 
 from lakehouse.errors import FrameMismatch
-from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.rules.rows import between, castable
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.orchestration.io_manager import inferred_table

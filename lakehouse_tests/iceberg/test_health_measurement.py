@@ -12,10 +12,9 @@ from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import DateType, LongType, NestedField
 
-from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.iceberg.metadata.dangling_deletes import dangling_deletes
+from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.iceberg.metadata.health_measurement import measure_health
-from lakehouse.iceberg.metadata.live_files import LiveFile
+from lakehouse.iceberg.metadata.manifests import LiveFile, dangling_deletes
 from lakehouse.iceberg.metadata.measured_health import PartitionKey, TableHealth
 from lakehouse.settings import Settings
 

@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from lakehouse.iceberg.catalog.iceberg_release import IcebergRelease, spark_line
 from lakehouse.iceberg.evolve.planning import plan
-from lakehouse.iceberg.metadata.iceberg_release import IcebergRelease
-from lakehouse.iceberg.metadata.spark_line import spark_line
 from lakehouse.iceberg.metadata.table_state import TableState
 from lakehouse.tables.table import Append, Column, IcebergTable
 from lakehouse.tables.upkeep import Upkeep

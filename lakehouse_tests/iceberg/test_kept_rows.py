@@ -7,15 +7,14 @@ from dataclasses import replace
 import pytest
 from pyspark.sql import DataFrame
 
-from lakehouse.iceberg.commit import retry
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.write_result import Published
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.commit import commit_retries
 from lakehouse.iceberg.read.inputs import incremental
+from lakehouse.iceberg.values.write_result import Published
 from lakehouse.iceberg.write import kept_rows
-from lakehouse.iceberg.write.kept_rows import keeping_rows
-from lakehouse.iceberg.write.kept_rows_folder import list_folders
+from lakehouse.iceberg.write.kept_rows import keeping_rows, list_folders
 from lakehouse.iceberg.write.write_audit_publish import write
-from lakehouse.runtime.s3a import s3a_options
+from lakehouse.spark.s3a import s3a_options
 from lakehouse.storage.stores import open_store
 from lakehouse_tests.iceberg.declarations import (
     DELIVERED,
@@ -116,7 +115,7 @@ def test_a_write_that_lost_its_rows_begins_again_a_few_times(
 ):
     engine, left = embedded_engine, [None] * losses
     deliver = delivery(engine, "a", [("1", "ann")])
-    monkeypatch.setattr(retry.time, "sleep", lambda _: None)
+    monkeypatch.setattr(commit_retries.time, "sleep", lambda _: None)
 
     def losing() -> DataFrame:
         if left:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse.iceberg.write.kept_rows_folder import KeptRowsFolder, list_folders, remove_left
+from lakehouse.iceberg.write.kept_rows import KeptRowsFolder, list_folders, remove_left
 from lakehouse.settings import Settings
 from lakehouse.storage.object_store import LocalObjectStore, ObjectStore
 from lakehouse.storage.s3 import open_bucket

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.commit.lock import table_lock
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import Snapshot, read_history
-from lakehouse.runtime.deployment import open_engine
+from lakehouse.iceberg.metadata.snapshots import Snapshot, read_history
+from lakehouse.orchestration.deployment import open_engine
 from lakehouse.settings import Settings
 from lakehouse_tests.iceberg.kills import (
     DEATHS,

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 import pytest
 
 from lakehouse.errors import TableBusy
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.commit import branch
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import read_history
-from lakehouse.iceberg.metadata.write_context import Partitions, Run
-from lakehouse.iceberg.metadata.write_events import BegunWrite, NoListener
-from lakehouse.iceberg.metadata.write_result import Published, Unchanged
+from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.read.inputs import incremental, latest
+from lakehouse.iceberg.values.write_context import Partitions, Run
+from lakehouse.iceberg.values.write_events import BegunWrite, NoListener
+from lakehouse.iceberg.values.write_result import Published, Unchanged
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.quoting import literal
 from lakehouse.tables.table import (

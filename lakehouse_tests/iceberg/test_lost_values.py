@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.write_result import Outcome, Published, Refused
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.rules.rows import accepted, between, castable, not_null
+from lakehouse.iceberg.values.write_result import Outcome, Published, Refused
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import Append, Column, IcebergTable, Merge, Overwrite, WriteMode

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from lakehouse.errors import DeclarationError
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.write_result import Outcome
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.rules.rows import not_null
+from lakehouse.iceberg.values.write_result import Outcome
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Column, IcebergTable
 from lakehouse_tests.iceberg.declarations import (

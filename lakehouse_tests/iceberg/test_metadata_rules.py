@@ -6,15 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import read_history
-from lakehouse.iceberg.metadata.write_result import (
-    Outcome,
-    Published,
-    Refused,
-    RuleResult,
-    Unchanged,
-)
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.read.inputs import incremental
 from lakehouse.iceberg.rules.evaluable_rule import EvaluatedSnapshot
 from lakehouse.iceberg.rules.evaluation import evaluate, evaluate_snapshot
@@ -25,6 +18,13 @@ from lakehouse.iceberg.rules.size_schema_and_freshness import (
     row_count,
     row_count_change,
     schema_as_declared,
+)
+from lakehouse.iceberg.values.write_result import (
+    Outcome,
+    Published,
+    Refused,
+    RuleResult,
+    Unchanged,
 )
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.rule import Rule

@@ -9,11 +9,11 @@ from urllib.parse import urlsplit
 import pytest
 from pyspark.sql import SparkSession
 
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.evolve.planning import apply, ensure
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.manifests import files
-from lakehouse.iceberg.metadata.metadata_files import metadata_files
+from lakehouse.iceberg.metadata.referenced_files import metadata_files
+from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse_tests.conftest import (
     ON_GLUE,
     engine_on,

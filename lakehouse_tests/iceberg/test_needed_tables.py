@@ -9,7 +9,7 @@ from lakehouse.errors import TableNotFound
 from lakehouse.iceberg.read.inputs import latest
 from lakehouse.iceberg.rules.rows import not_null
 from lakehouse.iceberg.write.write_audit_publish import write
-from lakehouse.runtime.deployment import open_engine
+from lakehouse.orchestration.deployment import open_engine
 from lakehouse.tables.table import Append, Column, IcebergTable
 
 pytestmark = pytest.mark.unit

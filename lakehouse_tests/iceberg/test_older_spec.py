@@ -6,12 +6,12 @@ import pyarrow as pa
 import pytest
 
 from lakehouse.errors import DeclarationError
-from lakehouse.iceberg.metadata.all_partitions import AllPartitions
-from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.iceberg.metadata.changed_partitions import changed_values
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import read_history
-from lakehouse.iceberg.metadata.values_outside_partitions import outside_values
+from lakehouse.iceberg.catalog.catalog import Catalog
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.metadata.partition_metadata import changed_values
+from lakehouse.iceberg.metadata.snapshots import read_history
+from lakehouse.iceberg.read.rows_outside_partitions import outside_values
+from lakehouse.iceberg.values.value_ranges import AllPartitions
 from lakehouse.settings import Settings
 
 pytestmark = pytest.mark.unit

@@ -9,15 +9,14 @@ from typing import Any, ClassVar
 import pytest
 
 from lakehouse.errors import DeclarationError
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import read_history
-from lakehouse.iceberg.metadata.write_result import Outcome, Published, Refused, RuleResult
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.rules.evaluable_rule import EvaluableRule, EvaluatedSnapshot, evaluable
 from lakehouse.iceberg.rules.evaluation import evaluate
 from lakehouse.iceberg.rules.rows import not_null
+from lakehouse.iceberg.values.write_result import Outcome, Published, Refused, RuleResult
 from lakehouse.iceberg.write.write_audit_publish import write
-from lakehouse.tables.bounds import Bounds
-from lakehouse.tables.rule import DeclaringTable, Rule
+from lakehouse.tables.rule import Bounds, DeclaringTable, Rule
 from lakehouse.tables.table import Append, Column, IcebergTable, Merge, Overwrite
 from lakehouse_tests.iceberg.declarations import rows_of
 

@@ -8,10 +8,10 @@ from threading import Event
 import pytest
 from pyspark.sql import SparkSession
 
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.commit.snapshot_properties import session_with
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import read_history
-from lakehouse.iceberg.rules.parallel_jobs import concurrently
+from lakehouse.iceberg.frames.parallel_jobs import concurrently
+from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse_tests.iceberg.declarations import EVENTS, rows_of
 

@@ -12,9 +12,9 @@ from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import DateType, NestedField, StringType
 
-from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.iceberg.metadata.partition_rows import added_rows, present_rows
-from lakehouse.iceberg.metadata.write_context import Partitions
+from lakehouse.iceberg.catalog.catalog import Catalog
+from lakehouse.iceberg.metadata.partition_metadata import added_rows, present_rows
+from lakehouse.iceberg.values.write_context import Partitions
 from lakehouse.settings import Settings
 from lakehouse_tests.iceberg.position_deletes import delete_first_rows
 

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame
 
-from lakehouse.iceberg.metadata.all_partitions import AllPartitions
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.write_context import Partitions, Run
-from lakehouse.iceberg.metadata.write_result import Published
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.read.inputs import Input, as_of, incremental, latest
 from lakehouse.iceberg.read.stale_partitions import stale_values
+from lakehouse.iceberg.values.value_ranges import AllPartitions
+from lakehouse.iceberg.values.write_context import Partitions, Run
+from lakehouse.iceberg.values.write_result import Published
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Append, Column, IcebergTable, Merge, OverwritePartitions
 from lakehouse_tests.iceberg.declarations import MONDAY, TUESDAY, WEDNESDAY, content, rows_of

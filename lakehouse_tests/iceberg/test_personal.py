@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from lakehouse.errors import DeclarationError
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.write_result import Outcome, Refused
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.rules.aggregate_rules import mean
 from lakehouse.iceberg.rules.rows import castable, excluded
+from lakehouse.iceberg.values.write_result import Outcome, Refused
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.masking import mask
 from lakehouse.tables.table import Column, IcebergTable, Merge, OverwritePartitions

@@ -7,12 +7,12 @@ import pytest
 from pyspark.sql import DataFrame
 
 from lakehouse.errors import PendingChanges
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import read_history
-from lakehouse.iceberg.metadata.write_context import Run
-from lakehouse.iceberg.metadata.write_result import Published, Refused
-from lakehouse.iceberg.write.preview import preview
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.metadata.snapshots import read_history
+from lakehouse.iceberg.values.write_context import Run
+from lakehouse.iceberg.values.write_result import Published, Refused
 from lakehouse.iceberg.write.write_audit_publish import write
+from lakehouse.iceberg.write.write_preview import preview
 from lakehouse.tables.table import IcebergTable
 from lakehouse_tests.iceberg.declarations import (
     DAYS,

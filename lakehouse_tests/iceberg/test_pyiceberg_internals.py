@@ -16,10 +16,10 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.typedef import IcebergBaseModel
 from pyiceberg.types import DoubleType, NestedField
 
-from lakehouse.iceberg.metadata import pyiceberg_internals
-from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.iceberg.catalog import pyiceberg_internals
+from lakehouse.iceberg.catalog.catalog import Catalog
+from lakehouse.iceberg.catalog.pyiceberg_internals import CHECKED_VERSION, patch_double_reader
 from lakehouse.iceberg.metadata.manifests import read_files
-from lakehouse.iceberg.metadata.pyiceberg_internals import CHECKED_VERSION, patch_double_reader
 from lakehouse.settings import Settings
 
 pytestmark = pytest.mark.unit

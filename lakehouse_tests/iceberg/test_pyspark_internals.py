@@ -21,8 +21,8 @@ from pyspark.sql.connect.client.core import SparkConnectClient
 from pyspark.sql.functions import udf
 
 import lakehouse
-from lakehouse.iceberg.metadata import pyspark_internals
-from lakehouse.iceberg.metadata.pyspark_internals import (
+from lakehouse.iceberg.frames import pyspark_internals
+from lakehouse.iceberg.frames.pyspark_internals import (
     CHECKED_VERSION,
     LOGS_WITH_VALUES,
     cancel_jobs,
@@ -169,6 +169,6 @@ def test_no_other_module_uses_it_nor_what_is_private_to_another_library() -> Non
         if private_uses(ast.parse(file.read_text(encoding="utf-8")))
     }
     assert using == {
-        "iceberg/metadata/pyiceberg_internals.py",
-        "iceberg/metadata/pyspark_internals.py",
+        "iceberg/catalog/pyiceberg_internals.py",
+        "iceberg/frames/pyspark_internals.py",
     }

@@ -7,11 +7,11 @@ import pytest
 from pyspark.sql import DataFrame
 
 from lakehouse.errors import QuarantineFailed
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.write_context import Partitions, Run
-from lakehouse.iceberg.metadata.write_result import Published, Unchanged
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.read.inputs import incremental, latest
 from lakehouse.iceberg.rules.rows import between, castable, excluded
+from lakehouse.iceberg.values.write_context import Partitions, Run
+from lakehouse.iceberg.values.write_result import Published, Unchanged
 from lakehouse.iceberg.write.prepared_frame import PreparedFrame
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import (

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import read_history
-from lakehouse.iceberg.metadata.write_result import Unchanged
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.read.inputs import Input, as_of, incremental, latest
 from lakehouse.iceberg.read.pinned_frames import read
 from lakehouse.iceberg.read.pinned_inputs import pin
+from lakehouse.iceberg.values.write_result import Unchanged
 from lakehouse.iceberg.write.write_audit_publish import write
-from lakehouse.runtime import spark as sessions
-from lakehouse.runtime.deployment import open_engine
+from lakehouse.orchestration.deployment import open_engine
 from lakehouse.settings import Settings
+from lakehouse.spark import spark_session as sessions
 from lakehouse.tables.table import Append, Column, IcebergTable
 from lakehouse_tests.conftest import skip_old_iceberg
 from lakehouse_tests.examples import glue_in_test_all

@@ -7,12 +7,12 @@ from datetime import date
 
 import pytest
 
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.write_context import Run
-from lakehouse.iceberg.metadata.write_result import Outcome, Published, Refused
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.read.inputs import incremental, latest
 from lakehouse.iceberg.rules.evaluation import evaluate
 from lakehouse.iceberg.rules.reconciliation import ReconciliationRule, reconciles
+from lakehouse.iceberg.values.write_context import Run
+from lakehouse.iceberg.values.write_result import Outcome, Published, Refused
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Append, Column, IcebergTable, Overwrite, OverwritePartitions
 from lakehouse_tests.iceberg.declarations import DAYS, MONDAY, TUESDAY, days, rows_of, run_of

@@ -8,13 +8,13 @@ from dataclasses import replace
 import pytest
 
 from lakehouse.errors import TableNotFound
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.write_result import Published, Refused
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.read.inputs import latest
 from lakehouse.iceberg.rules.aggregate_rules import mean
 from lakehouse.iceberg.rules.evaluation import evaluate
 from lakehouse.iceberg.rules.rows import between
 from lakehouse.iceberg.rules.unique_and_references import references, unique
+from lakehouse.iceberg.values.write_result import Published, Refused
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Append, Column, IcebergTable
 from lakehouse_tests.iceberg.declarations import content, rows_of

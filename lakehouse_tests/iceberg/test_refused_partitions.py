@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from lakehouse.iceberg.catalog.catalog import Catalog
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.evolve.planning import ensure
-from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.read.inputs import incremental, latest, versions_of
-from lakehouse.iceberg.read.refused_partitions import refused_values
+from lakehouse.iceberg.read.quarantined_rows import refused_values
 from lakehouse.iceberg.rules.rows import castable
 from lakehouse.settings import Settings
 from lakehouse.tables.table import Append, Column, IcebergTable, OverwritePartitions

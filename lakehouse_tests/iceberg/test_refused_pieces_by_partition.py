@@ -9,12 +9,12 @@ from datetime import date
 import pytest
 from pyspark.sql import DataFrame
 
-from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.read.inputs import latest
 from lakehouse.iceberg.rules.rows import castable, excluded
-from lakehouse.iceberg.write import clear_quarantine
+from lakehouse.iceberg.write import user_removals
 from lakehouse.iceberg.write.write_audit_publish import write
-from lakehouse.ingestion.forced_publish import publish
+from lakehouse.ingestion.delivery_decisions import publish
 from lakehouse.settings import Settings
 from lakehouse.tables.table import (
     SOURCE_COLUMNS,
@@ -126,8 +126,8 @@ def test_a_piece_that_is_cleared_stays_away_and_leaves_the_others(
     booked: Engine, compute: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compute(MONDAY)
-    monkeypatch.setattr(clear_quarantine, "_predicate", lambda *_: "v = 'x'")
-    clear_quarantine.clear_quarantine(booked, HOURS, by="ann", why="nobody knows")
+    monkeypatch.setattr(user_removals, "_predicate", lambda *_: "v = 'x'")
+    user_removals.clear_quarantine(booked, HOURS, by="ann", why="nobody knows")
     compute(TUESDAY)
     compute(MONDAY)
     assert held(booked) == [Y, Z]

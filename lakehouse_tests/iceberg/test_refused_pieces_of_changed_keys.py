@@ -5,10 +5,10 @@ stand in the quarantine each by itself.
 import pytest
 from pyspark.sql import DataFrame
 
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.write_context import Run
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.read.inputs import changed_keys, latest
 from lakehouse.iceberg.rules.rows import castable
+from lakehouse.iceberg.values.write_context import Run
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import SOURCE_COLUMNS, Append, Column, IcebergTable, Merge
 from lakehouse_tests.iceberg.declarations import DELIVERED, content, rows_of

@@ -8,13 +8,13 @@ from dataclasses import replace
 import pytest
 from pyspark.sql import DataFrame
 
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.write_context import Run
-from lakehouse.iceberg.metadata.write_result import Refused
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.read.inputs import incremental
 from lakehouse.iceberg.rules.rows import castable, excluded
+from lakehouse.iceberg.values.write_context import Run
+from lakehouse.iceberg.values.write_result import Refused
 from lakehouse.iceberg.write.write_audit_publish import write
-from lakehouse.ingestion.forced_publish import publish
+from lakehouse.ingestion.delivery_decisions import publish
 from lakehouse.settings import Settings
 from lakehouse.tables.table import Column, IcebergTable, Merge
 from lakehouse_tests.iceberg.declarations import (

@@ -9,22 +9,21 @@ from typing import Any
 import pytest
 
 from lakehouse.errors import DeclarationError
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.commit.publish_refused import publish_refused
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import read_history
-from lakehouse.iceberg.metadata.write_context import Partitions, Run
-from lakehouse.iceberg.metadata.write_result import (
+from lakehouse.iceberg.metadata.snapshots import read_history
+from lakehouse.iceberg.rules.refused_share import refused_share
+from lakehouse.iceberg.rules.rows import not_null
+from lakehouse.iceberg.values.write_context import Partitions, Run
+from lakehouse.iceberg.values.write_result import (
     Outcome,
     Published,
     Refused,
     RuleResult,
     Unchanged,
 )
-from lakehouse.iceberg.rules.refused_share import refused_share
-from lakehouse.iceberg.rules.rows import not_null
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.orchestration.asset_checks import Evaluated, check_result
-from lakehouse.tables.rule_validation import REFUSED_SHARE as NAME
 from lakehouse.tables.table import (
     Append,
     Column,
@@ -33,6 +32,7 @@ from lakehouse.tables.table import (
     Overwrite,
     OverwritePartitions,
 )
+from lakehouse.tables.table_validation import REFUSED_SHARE as NAME
 from lakehouse_tests.examples import repeated
 from lakehouse_tests.iceberg.declarations import rows_of
 

@@ -6,14 +6,14 @@ from dataclasses import replace
 import pytest
 from pyspark.sql import DataFrame
 
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import read_history
-from lakehouse.iceberg.metadata.write_context import Run
-from lakehouse.iceberg.metadata.write_result import Refused
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.read.inputs import Input, incremental, latest
 from lakehouse.iceberg.rules.rows import castable, excluded
+from lakehouse.iceberg.values.write_context import Run
+from lakehouse.iceberg.values.write_result import Refused
 from lakehouse.iceberg.write.write_audit_publish import write
-from lakehouse.ingestion.forced_publish import publish
+from lakehouse.ingestion.delivery_decisions import publish
 from lakehouse.settings import Settings
 from lakehouse.tables.table import Append, Column, IcebergTable, Merge, Overwrite, WriteMode
 from lakehouse_tests.iceberg.declarations import DELIVERED, content, delivery

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from lakehouse.errors import UsageError
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.diff.diff_plan import declared_key, plan_diff
 from lakehouse.iceberg.diff.row_diff import (
     Counts,
@@ -15,9 +16,8 @@ from lakehouse.iceberg.diff.row_diff import (
     count_changes,
     order_changes,
 )
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import read_history
-from lakehouse.iceberg.read.snapshot_rows import rows_at
+from lakehouse.iceberg.metadata.snapshots import read_history
+from lakehouse.iceberg.read.pinned_frames import rows_at
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Column, IcebergTable, Merge
 from lakehouse_tests.examples import repeated

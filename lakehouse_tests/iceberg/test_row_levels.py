@@ -8,13 +8,13 @@ from dataclasses import replace
 import pytest
 from pyspark.sql import DataFrame
 
-from lakehouse.iceberg.metadata.changed_partitions import changed_values
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import read_history
-from lakehouse.iceberg.metadata.write_result import Published, Refused
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.metadata.partition_metadata import changed_values
+from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.read.inputs import latest
 from lakehouse.iceberg.read.stale_partitions import stale_values
 from lakehouse.iceberg.rules.rows import excluded
+from lakehouse.iceberg.values.write_result import Published, Refused
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Column, IcebergTable, Merge, OverwritePartitions
 from lakehouse_tests.conftest import with_format_3

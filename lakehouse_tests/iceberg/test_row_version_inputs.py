@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame
 
-from lakehouse.iceberg.metadata.all_partitions import AllPartitions
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.write_context import Partitions, Run
-from lakehouse.iceberg.metadata.write_result import Outcome, Unchanged
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.read import stale_partitions, version_keys
 from lakehouse.iceberg.read.inputs import versions_of
 from lakehouse.iceberg.read.stale_partitions import stale_values
 from lakehouse.iceberg.rules.rows import castable, not_null
+from lakehouse.iceberg.values.value_ranges import AllPartitions
+from lakehouse.iceberg.values.write_context import Partitions, Run
+from lakehouse.iceberg.values.write_result import Outcome, Unchanged
 from lakehouse.iceberg.write import row_versions
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.quality.row_accounting import account

@@ -6,10 +6,10 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from lakehouse.iceberg.metadata.all_partitions import AllPartitions
-from lakehouse.iceberg.metadata.write_context import Partitions, Run
 from lakehouse.iceberg.read.inputs import existing_rows
 from lakehouse.iceberg.read.pinned_frames import _is_empty_outside
+from lakehouse.iceberg.values.value_ranges import AllPartitions
+from lakehouse.iceberg.values.write_context import Partitions, Run
 
 pytestmark = pytest.mark.unit
 

@@ -7,10 +7,10 @@ import dagster as dg
 import pytest
 
 from lakehouse.errors import FrameMismatch
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.write_context import Partitions, Run
-from lakehouse.iceberg.metadata.write_result import Published
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.read.inputs import incremental, latest, versions_of
+from lakehouse.iceberg.values.write_context import Partitions, Run
+from lakehouse.iceberg.values.write_result import Published
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.orchestration.io_manager import IcebergIOManager
 from lakehouse.tables.feed import Feed, bronze_table

@@ -8,16 +8,15 @@ from datetime import UTC, date, datetime, time, timedelta
 
 import pytest
 
-from lakehouse.iceberg.metadata.all_partitions import AllPartitions
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import read_history
-from lakehouse.iceberg.metadata.value_ranges import Bound, ValueRange
-from lakehouse.iceberg.metadata.write_context import Partitions, Run
-from lakehouse.iceberg.metadata.write_result import Published
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.read.inputs import latest
 from lakehouse.iceberg.read.stale_partitions import stale_values
 from lakehouse.iceberg.rules.rows import between
-from lakehouse.iceberg.write.quarantine_outside_partitions import rows_without_partition
+from lakehouse.iceberg.values.value_ranges import AllPartitions, Bound, ValueRange
+from lakehouse.iceberg.values.write_context import Partitions, Run
+from lakehouse.iceberg.values.write_result import Published
+from lakehouse.iceberg.write.quarantine_writes import rows_without_partition
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Append, Column, IcebergTable, OverwritePartitions
 from lakehouse_tests.examples import repeated

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.rules.aggregate_rules import mean, null_fraction, total
 from lakehouse.iceberg.rules.audit import audit
 from lakehouse.iceberg.rules.rows import (

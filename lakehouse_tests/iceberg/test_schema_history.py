@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.evolve.planning import apply, ensure
 from lakehouse.iceberg.evolve.schema_history import SchemaChange, read_schema_history
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.write_context import Run
+from lakehouse.iceberg.values.write_context import Run
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Column
 from lakehouse_tests.examples import glue_in_test_all

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from lakehouse.errors import SnapshotNotFound, UsageError
-from lakehouse.iceberg.metadata.history import History, Snapshot
-from lakehouse.iceberg.metadata.snapshot_refs import published_before, resolve_snapshot_ref
+from lakehouse.iceberg.diff.diff_plan import published_before, resolve_snapshot_ref
+from lakehouse.iceberg.metadata.snapshots import History, Snapshot
 
 NOON = datetime(2024, 1, 1, 12, tzinfo=UTC)
 

@@ -9,10 +9,9 @@ import pytest
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
 
-from lakehouse.iceberg.commit.retry import Failure, classify
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.error_explanations import has_spark_exited
-from lakehouse.iceberg.metadata.spark_errors import one_line, plain
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.commit.commit_retries import Failure, classify
+from lakehouse.iceberg.frames.spark_errors import has_spark_exited, one_line, plain
 from lakehouse_tests.conftest import on_embedded_alone
 
 

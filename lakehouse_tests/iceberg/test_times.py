@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.write_result import Published
-from lakehouse.iceberg.read.changed_rows import keys_of_changed_rows
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.read.pinned_frames import keys_of_changed_rows
+from lakehouse.iceberg.values.write_result import Published
 from lakehouse.iceberg.write import merge_rows
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.quoting import json_of

@@ -15,11 +15,11 @@ import pytest
 from pyiceberg.catalog.sql import IcebergTables
 from sqlalchemy import update
 
-from lakehouse.cli.doctor_checks import findings
-from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.cli.project.doctor import findings
+from lakehouse.iceberg.catalog.catalog import Catalog
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.metadata.unknown_commits import find_unknown_commits
-from lakehouse.iceberg.upkeep.remove_lost_metadata import remove_lost_metadata
+from lakehouse.iceberg.upkeep.remove_orphans import remove_lost_metadata
 from lakehouse.settings import Settings
 
 NAME = "silver.fruits"

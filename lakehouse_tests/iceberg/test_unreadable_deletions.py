@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.write_result import Outcome, Published, Refused
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.rules.rows import castable
+from lakehouse.iceberg.values.write_result import Outcome, Published, Refused
 from lakehouse.iceberg.write import merge_rows
 from lakehouse.iceberg.write.trial import judge
 from lakehouse.iceberg.write.write_audit_publish import write

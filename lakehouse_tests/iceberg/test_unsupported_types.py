@@ -7,12 +7,11 @@ from datetime import UTC, datetime
 import pytest
 
 from lakehouse.errors import DeclarationError, TypeUnsupported
+from lakehouse.iceberg.catalog.catalog import Catalog
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.catalog.iceberg_release import is_spark_3
 from lakehouse.iceberg.erasure.remove_unnamed import remove_unnamed
-from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.missing_files import missing_files
-from lakehouse.iceberg.metadata.named_files import named_files
-from lakehouse.iceberg.metadata.spark_line import is_spark_3
+from lakehouse.iceberg.metadata.referenced_files import missing_files, named_files
 from lakehouse.iceberg.upkeep.remove_orphans import remove_orphans, tables_in_location
 from lakehouse.settings import Settings
 from lakehouse.tables.table import Column

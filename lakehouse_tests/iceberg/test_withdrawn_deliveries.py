@@ -8,15 +8,15 @@ from datetime import timedelta
 import pytest
 from pyspark.sql import DataFrame
 
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.commit.snapshot_properties import session_with
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import read_history
-from lakehouse.iceberg.metadata.write_result import Outcome, Published, Unchanged
+from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.read.inputs import incremental
 from lakehouse.iceberg.read.withdrawn_deliveries import RejectedDelivery
 from lakehouse.iceberg.rules.evaluable_rule import EvaluatedSnapshot
 from lakehouse.iceberg.rules.evaluation import evaluate_snapshot
 from lakehouse.iceberg.rules.size_schema_and_freshness import fresh
+from lakehouse.iceberg.values.write_result import Outcome, Published, Unchanged
 from lakehouse.iceberg.write.row_versions import newest_accepted
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Append, IcebergTable, Versions

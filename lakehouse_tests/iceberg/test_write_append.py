@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 import pytest
 
 from lakehouse.errors import FrameMismatch, UsageError
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import read_history
-from lakehouse.iceberg.metadata.write_context import Run
-from lakehouse.iceberg.metadata.write_result import Published, Refused, Unchanged
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.read.inputs import incremental, latest
 from lakehouse.iceberg.rules.rows import between, not_null
 from lakehouse.iceberg.rules.unique_and_references import unique
+from lakehouse.iceberg.values.write_context import Run
+from lakehouse.iceberg.values.write_result import Published, Refused, Unchanged
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.quoting import literal
 from lakehouse.tables.table import Append, Column, IcebergTable

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from lakehouse.errors import UsageError
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.write_result import Published, Refused
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.values.write_result import Published, Refused
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse_tests.conftest import whatever_the_catalog
 from lakehouse_tests.examples import glue_in_test_all

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from lakehouse.iceberg.metadata.history import MAIN, History, Snapshot
+from lakehouse.iceberg.metadata.snapshots import MAIN, History, Snapshot
 from lakehouse.iceberg.read.withdrawn_deliveries import RejectedDelivery
 
 pytestmark = pytest.mark.unit

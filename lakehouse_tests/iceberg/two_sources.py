@@ -13,13 +13,10 @@ import pytest
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr
 
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.commit import branch
 from lakehouse.iceberg.commit.snapshot_properties import session_with
-from lakehouse.iceberg.metadata.all_partitions import AllPartitions
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import read_history
-from lakehouse.iceberg.metadata.write_context import Partitions, Run
-from lakehouse.iceberg.metadata.write_result import Refused
+from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.read.inputs import (
     Input,
     changed_keys,
@@ -31,6 +28,9 @@ from lakehouse.iceberg.read.inputs import (
 from lakehouse.iceberg.read.stale_partitions import stale_values
 from lakehouse.iceberg.read.withdrawn_deliveries import RejectedDelivery
 from lakehouse.iceberg.rules.rows import between, castable, not_null
+from lakehouse.iceberg.values.value_ranges import AllPartitions
+from lakehouse.iceberg.values.write_context import Partitions, Run
+from lakehouse.iceberg.values.write_result import Refused
 from lakehouse.iceberg.write.row_versions import newest_accepted
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import (

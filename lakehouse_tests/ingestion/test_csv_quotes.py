@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakehouse.errors import FileRejected
-from lakehouse.ingestion.readers.csv_quotes import ClosingQuotes
-from lakehouse.ingestion.readers.formats import open_reader
+from lakehouse.ingestion.readers.csv import ClosingQuotes
+from lakehouse.ingestion.readers.file_formats import open_reader
 from lakehouse.tables.feed import Feed
 from lakehouse_tests.examples import examples
 

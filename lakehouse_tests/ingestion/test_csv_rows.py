@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from lakehouse.errors import FileRejected
 from lakehouse.ingestion.readers.csv_rows import csv_rows, csv_values
-from lakehouse.ingestion.readers.formats import open_reader, row_bytes, write_without_rows
-from lakehouse.ingestion.row_numbers import RowNumbers
+from lakehouse.ingestion.readers.file_formats import open_reader, row_bytes, write_without_rows
+from lakehouse.ingestion.rewrite_file import RowNumbers
 from lakehouse.tables.feed import Feed
 from lakehouse_tests.examples import examples
 

@@ -19,20 +19,19 @@ import pytest
 from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 
 from lakehouse.iceberg.erasure.suppression_list import SuppressionList
-from lakehouse.ingestion.collect import collect_files
-from lakehouse.ingestion.delivery import Delivery
-from lakehouse.ingestion.executor_reading import (
+from lakehouse.ingestion.collect import SuppressedRows, collect_files
+from lakehouse.ingestion.collected_files import Delivery
+from lakehouse.ingestion.ingest_attempt import lock_feed
+from lakehouse.ingestion.staging.executor_reading import (
     ExecutorReading,
     Reading,
     plan_groups,
 )
-from lakehouse.ingestion.executor_task import ExecutorTask, FileOutcome, NumberedFile
-from lakehouse.ingestion.ingest import lock_feed
-from lakehouse.ingestion.staged_rows import open_staging
-from lakehouse.ingestion.staging import FileConverter
-from lakehouse.ingestion.suppressed_rows import SuppressedRows
-from lakehouse.runtime.code_on_executors import package_zip
-from lakehouse.runtime.executor_archive import require_archive
+from lakehouse.ingestion.staging.executor_task import ExecutorTask, FileOutcome, NumberedFile
+from lakehouse.ingestion.staging.staged_files import FileConverter
+from lakehouse.ingestion.staging.staged_rows import open_staging
+from lakehouse.spark.executor_archive import require_archive
+from lakehouse.spark.project_code import package_zip
 from lakehouse.storage import s3
 from lakehouse.storage.object_store import StoredObject
 from lakehouse.tables.feed import Feed, FeedColumn

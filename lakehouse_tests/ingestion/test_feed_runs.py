@@ -5,8 +5,8 @@ from pathlib import Path
 import dagster as dg
 
 from lakehouse.ingestion.feed_runs import _run_stages, ingest
-from lakehouse.orchestration.pending_run import PendingRun
-from lakehouse.orchestration.run_result import RunResult
+from lakehouse.orchestration.partitions.pending_run import PendingRun
+from lakehouse.orchestration.runs.run_result import RunResult
 from lakehouse.settings import Settings
 from lakehouse_tests.ingestion.conftest import FRUITS
 

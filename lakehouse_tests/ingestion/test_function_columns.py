@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lakehouse.errors import ComputeFailed, FrameMismatch, LakehouseError, TableNotFound
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.erasure.suppression_list import NO_SUPPRESSION
-from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.read.inputs import Input, latest
 from lakehouse.iceberg.rules.rows import castable
 from lakehouse.ingestion.table_trials import TableTrials

@@ -10,15 +10,15 @@ import pytest
 
 from lakehouse.errors import LakehouseError
 from lakehouse.iceberg.evolve import planning
-from lakehouse.iceberg.metadata.history import read_history
-from lakehouse.iceberg.metadata.write_result import Published, Refused, Unchanged
+from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.rules.rows import not_null
+from lakehouse.iceberg.values.write_result import Published, Refused, Unchanged
 from lakehouse.ingestion import land as landing
 from lakehouse.ingestion.collect import collect_files
-from lakehouse.ingestion.ingest import lock_feed
+from lakehouse.ingestion.ingest_attempt import lock_feed
 from lakehouse.ingestion.land import land
 from lakehouse.ingestion.staged_frame import plan_landing_table, read_staged_rows
-from lakehouse.ingestion.staged_rows import open_staging
+from lakehouse.ingestion.staging.staged_rows import open_staging
 from lakehouse.tables.feed import Feed, bronze_table
 from lakehouse_tests.ingestion.conftest import CUSTOMERS, FRUITS, files
 

@@ -8,8 +8,8 @@ from lakehouse.errors import UsageError
 from lakehouse.ingestion.ad_hoc_files import AdHocStore
 from lakehouse.ingestion.archive import archive_files
 from lakehouse.ingestion.collect import collect_files
-from lakehouse.ingestion.ingest import lock_feed
-from lakehouse.ingestion.withdraw_delivery import reject
+from lakehouse.ingestion.delivery_decisions import reject
+from lakehouse.ingestion.ingest_attempt import lock_feed
 from lakehouse.storage.object_store import LocalObjectStore
 from lakehouse_tests.ingestion.conftest import FRUITS, Inbox, files
 

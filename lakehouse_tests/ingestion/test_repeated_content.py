@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pytest
 
-from lakehouse.ingestion.repeated_content import repeated_content
-from lakehouse.runtime.deployment import open_engine
+from lakehouse.ingestion.land import repeated_content
+from lakehouse.orchestration.deployment import open_engine
 from lakehouse_tests.ingestion.conftest import FRUITS
 
 pytestmark = pytest.mark.unit

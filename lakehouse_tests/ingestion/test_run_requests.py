@@ -22,26 +22,26 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import DateType, IntegerType, NestedField
 
 from lakehouse.definitions import FEEDS, PROJECT, TABLES, definitions
-from lakehouse.iceberg.metadata.history import UNCHANGED_PROPERTY
+from lakehouse.iceberg.metadata.snapshots import UNCHANGED_PROPERTY
 from lakehouse.iceberg.read.inputs import latest
-from lakehouse.ingestion import feed_sensors
 from lakehouse.ingestion.collect import Waiting, list_waiting
-from lakehouse.ingestion.run_requests import FeedRunRequests, make_requests
+from lakehouse.ingestion.sensors import feed_sensors
+from lakehouse.ingestion.sensors.run_requests import FeedRunRequests, make_requests
 from lakehouse.orchestration.blocked_tables import (
     CHECK_FAILED,
     blocked_tag,
     mains,
     note_refused,
 )
+from lakehouse.orchestration.deployment import open_engine
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
 from lakehouse.orchestration.incident_reports import read_reports
-from lakehouse.orchestration.instance import open_instance
-from lakehouse.orchestration.partition_bounds import range_of
-from lakehouse.orchestration.pending_run import PendingRun
+from lakehouse.orchestration.partitions.partition_bounds import range_of
+from lakehouse.orchestration.partitions.pending_run import PendingRun
+from lakehouse.orchestration.runs.instance import open_instance
 from lakehouse.project import Project
-from lakehouse.runtime.backoff import pause_seconds
-from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
+from lakehouse.spark.backoff import pause_seconds
 from lakehouse.storage.stores import open_store
 from lakehouse.tables.table import Column, IcebergTable, OverwritePartitions
 

@@ -18,15 +18,16 @@ from dagster._core.test_utils import create_run_for_test
 from dagster_shared.serdes import serialize_value
 
 from benchmarks.many_tables import TABLES_OF_FEED, fill_home, make_project, open_project
-from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.ingestion import collect, feed_sensors, shared_sensor
-from lakehouse.ingestion.failed_feed_reports import failed_check_report
+from lakehouse.iceberg.catalog.catalog import Catalog
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.ingestion import collect
+from lakehouse.ingestion.sensors import feed_sensors, shared_sensor
+from lakehouse.ingestion.sensors.feed_sensors import failed_check_report
 from lakehouse.orchestration.asset_keys import ALL_ASSETS, FEED_TAG, FEEDS_SENSOR
+from lakehouse.orchestration.deployment import open_engine
 from lakehouse.orchestration.incident_reports import Note, read_reports, report_firing
-from lakehouse.orchestration.instance import open_instance
+from lakehouse.orchestration.runs.instance import open_instance
 from lakehouse.project import Project
-from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
 from lakehouse_tests.sqlite_statements import statements
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from lakehouse.errors import LakehouseError
-from lakehouse.ingestion import staged_rows
 from lakehouse.ingestion.collect import collect_files
-from lakehouse.ingestion.ingest import lock_feed
-from lakehouse.ingestion.staged_rows import BucketStaging, open_staging
+from lakehouse.ingestion.ingest_attempt import lock_feed
+from lakehouse.ingestion.staging import staged_rows
+from lakehouse.ingestion.staging.staged_rows import BucketStaging, open_staging
 from lakehouse.storage.s3 import S3ObjectStore
 from lakehouse_tests.ingestion.conftest import FRUITS
 

@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.write.append_without_spark import DIRECT_APPENDS, append_once
 from lakehouse.lineage.event_log import EventLog
 from lakehouse.lineage.open_lineage import OpenLineageEvents
-from lakehouse.runtime.deployment import open_engine
+from lakehouse.orchestration.deployment import open_engine
 from lakehouse.settings import Settings
 from lakehouse.tables.table import Append, Column, IcebergTable
 from lakehouse_tests.processes import engine_of_process, kill_this_process

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse.lineage import event_delivery, event_log
+from lakehouse.lineage import event_log, open_lineage
 from lakehouse.lineage.open_lineage import send_waiting
 from lakehouse.settings import Settings
 from lakehouse_tests.alerts.receiver import Receiver, receiving
@@ -48,7 +48,7 @@ def test_pending_events_are_sent_after_a_failure(
     send_waiting(sending)
     assert address.bodies == [], "The next request is later."
 
-    monkeypatch.setattr(event_delivery, "PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(open_lineage, "PAUSE_SECONDS", 0.0)
     append(engine_at(sending), "b")
 
     assert address.bodies == events(sending.openlineage_file)
@@ -69,7 +69,7 @@ def test_a_redirect_is_no_delivery(
     append(engine_at(sending), "a")
 
     assert address.taken == [], "The key is not forwarded."
-    monkeypatch.setattr(event_delivery, "PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(open_lineage, "PAUSE_SECONDS", 0.0)
     send_waiting(sending)
     assert address.bodies == events(sending.openlineage_file)
 
@@ -78,7 +78,7 @@ def test_a_redirect_is_no_delivery(
 def test_after_two_rotations_the_remaining_files_are_sent(
     sending: Settings, address: Receiver, monkeypatch: pytest.MonkeyPatch, responses: list[int]
 ) -> None:
-    monkeypatch.setattr(event_delivery, "PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(open_lineage, "PAUSE_SECONDS", 0.0)
     log = engine_at(sending).listener.log
     log.append({"eventType": "1"})
     log.append({"eventType": "2"})

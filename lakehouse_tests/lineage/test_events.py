@@ -4,10 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.iceberg.metadata.write_context import Partitions, Run
-from lakehouse.iceberg.metadata.write_events import BegunWrite
-from lakehouse.iceberg.metadata.write_result import (
+from lakehouse.iceberg.catalog.catalog import Catalog
+from lakehouse.iceberg.rules.rows import excluded, not_null
+from lakehouse.iceberg.rules.size_schema_and_freshness import row_count
+from lakehouse.iceberg.values.write_context import Partitions, Run
+from lakehouse.iceberg.values.write_events import BegunWrite
+from lakehouse.iceberg.values.write_result import (
     Outcome,
     Pin,
     Published,
@@ -17,8 +19,6 @@ from lakehouse.iceberg.metadata.write_result import (
     Scanned,
     Unchanged,
 )
-from lakehouse.iceberg.rules.rows import excluded, not_null
-from lakehouse.iceberg.rules.size_schema_and_freshness import row_count
 from lakehouse.lineage.events import EventMaker
 from lakehouse.lineage.names import DatasetNames
 from lakehouse.settings import Settings

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.iceberg.metadata.write_result import Refused
+from lakehouse.iceberg.catalog.catalog import Catalog
+from lakehouse.iceberg.values.write_result import Refused
 from lakehouse.lineage.event_log import EventLog
 from lakehouse.lineage.events import EventMaker
 from lakehouse.lineage.names import DatasetNames

@@ -5,14 +5,14 @@ from uuid import uuid4
 
 import pytest
 
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.commit.publish_refused import publish_refused
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import read_history
-from lakehouse.iceberg.metadata.write_result import Published, Refused, Unchanged
+from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.read.inputs import latest
 from lakehouse.iceberg.rules.rows import between, not_null
-from lakehouse.iceberg.write.preview import preview
+from lakehouse.iceberg.values.write_result import Published, Refused, Unchanged
 from lakehouse.iceberg.write.write_audit_publish import Run, write
+from lakehouse.iceberg.write.write_preview import preview
 from lakehouse.lineage.open_lineage import OpenLineageEvents
 from lakehouse.settings import Settings
 from lakehouse.tables.table import Append, Column, IcebergTable, Merge

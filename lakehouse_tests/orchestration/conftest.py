@@ -9,17 +9,17 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.read.inputs import incremental
 from lakehouse.iceberg.rules.rows import castable, excluded, not_null
 from lakehouse.iceberg.rules.unique_and_references import unique
 from lakehouse.orchestration.asset_specs import quarantine_spec
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
-from lakehouse.orchestration.instance import open_instance
 from lakehouse.orchestration.io_manager import IcebergIOManager
-from lakehouse.orchestration.run_result import RunResult
-from lakehouse.orchestration.runs import materialize
+from lakehouse.orchestration.runs.instance import open_instance
+from lakehouse.orchestration.runs.run_in_process import materialize
+from lakehouse.orchestration.runs.run_result import RunResult
 from lakehouse.tables.table import Append, Column, IcebergTable, Merge
 from lakehouse_tests.frames import frame_of
 

@@ -5,13 +5,13 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from lakehouse.iceberg.metadata.write_result import Refused, RuleResult
 from lakehouse.iceberg.rules.aggregate_rules import mean
 from lakehouse.iceberg.rules.rows import not_null
 from lakehouse.iceberg.rules.size_schema_and_freshness import row_count
 from lakehouse.iceberg.rules.unique_and_references import references
+from lakehouse.iceberg.values.write_result import Refused, RuleResult
 from lakehouse.orchestration.asset_checks import Evaluated, check_result, check_specs
-from lakehouse.orchestration.run_failures.refused_write_text import refusal
+from lakehouse.orchestration.failure_texts import refusal
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import Append, Column, IcebergTable
 

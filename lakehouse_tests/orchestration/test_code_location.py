@@ -16,8 +16,8 @@ from dagster._daemon.auto_run_reexecution.auto_run_reexecution import (
     filter_runs_to_should_retry,
 )
 
-from lakehouse.orchestration.instance import open_instance
-from lakehouse.orchestration.runs import materialize
+from lakehouse.orchestration.runs.instance import open_instance
+from lakehouse.orchestration.runs.run_in_process import materialize
 from lakehouse.settings import SAMPLES, Settings
 from lakehouse_tests.dagster_homes import query
 

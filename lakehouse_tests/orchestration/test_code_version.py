@@ -10,8 +10,8 @@ from textwrap import dedent
 import dagster as dg
 import pytest
 
-from lakehouse.orchestration.code_version import default_code_version
 from lakehouse.orchestration.dagster_internals import asset_graph
+from lakehouse.orchestration.functions.function_code import default_code_version
 
 pytestmark = pytest.mark.unit
 

@@ -3,7 +3,7 @@
 import pytest
 
 from lakehouse.iceberg.read.inputs import latest, versions_of
-from lakehouse.orchestration.column_lineage import COLUMN_LINEAGE, lineage_metadata
+from lakehouse.orchestration.iceberg_asset import COLUMN_LINEAGE, lineage_metadata
 from lakehouse.tables.feed import Feed, FeedColumn, bronze_table
 from lakehouse.tables.table import Column, IcebergTable, Merge
 

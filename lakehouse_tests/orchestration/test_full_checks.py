@@ -5,7 +5,7 @@ import pytest
 
 from lakehouse.iceberg.rules.rows import not_null
 from lakehouse.orchestration.asset_keys import asset_key
-from lakehouse.orchestration.full_checks import need_full_check
+from lakehouse.orchestration.blocked_tables import need_full_check
 from lakehouse.orchestration.metadata_keys import CheckMetadata
 from lakehouse.tables.table import Column, IcebergTable, Overwrite
 

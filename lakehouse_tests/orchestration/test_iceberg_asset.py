@@ -4,11 +4,11 @@ import dagster as dg
 import pytest
 
 from lakehouse.errors import DeclarationError
-from lakehouse.iceberg.metadata.write_result import Refused
 from lakehouse.iceberg.read.input_validation import check_overwrite_inputs, check_versions
 from lakehouse.iceberg.read.inputs import as_of, existing_rows, incremental, latest, versions_of
+from lakehouse.iceberg.values.write_result import Refused
+from lakehouse.orchestration.failure_texts import refusal
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
-from lakehouse.orchestration.run_failures.refused_write_text import refusal
 from lakehouse.tables.table import (
     Append,
     Column,

@@ -15,7 +15,7 @@ from lakehouse.iceberg.evolve.planning import plan_now
 from lakehouse.iceberg.rules.rows import between
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
 from lakehouse.orchestration.metadata_keys import CheckMetadata
-from lakehouse.orchestration.runs_for_stale_tables import Downstream
+from lakehouse.orchestration.runs.runs_for_stale_tables import Downstream
 from lakehouse.tables.table import Column, IcebergTable, Overwrite, OverwritePartitions, Upkeep
 from lakehouse_tests.docs.markdown import ROOT, blocks
 

@@ -8,17 +8,17 @@ import dagster as dg
 import pytest
 
 from lakehouse.errors import UsageError
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.commit.kept_watermarks import carry_watermarks
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.read.inputs import incremental, latest
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.orchestration.dagster_internals import asset_graph
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
-from lakehouse.orchestration.instance import open_instance
 from lakehouse.orchestration.io_manager import IcebergIOManager
-from lakehouse.orchestration.older_code import TableCode, backfill_older, code_of
-from lakehouse.orchestration.runs import materialize
+from lakehouse.orchestration.runs.instance import open_instance
+from lakehouse.orchestration.runs.older_code import TableCode, backfill_older, code_of
+from lakehouse.orchestration.runs.run_in_process import materialize
 from lakehouse.settings import Settings
 from lakehouse.tables.table import Append, Column, IcebergTable, Merge, OverwritePartitions
 from lakehouse_tests.iceberg.declarations import content, rows_of

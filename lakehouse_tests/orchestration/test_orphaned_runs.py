@@ -9,9 +9,9 @@ import dagster as dg
 import pytest
 from dagster._core.events import EngineEventData
 
-from lakehouse.orchestration.instance import open_instance
-from lakehouse.orchestration.orphaned_runs import fail_orphaned_runs
-from lakehouse.runtime.processes import Process, started_at
+from lakehouse.orchestration.runs.instance import open_instance
+from lakehouse.orchestration.runs.orphaned_runs import fail_orphaned_runs
+from lakehouse.spark.processes import Process, started_at
 
 
 @pytest.fixture

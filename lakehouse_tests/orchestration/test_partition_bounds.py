@@ -6,7 +6,11 @@ import dagster as dg
 import pytest
 
 from lakehouse.errors import DeclarationError
-from lakehouse.orchestration.partition_bounds import all_partitions, keys_holding, partitions_of
+from lakehouse.orchestration.partitions.partition_bounds import (
+    all_partitions,
+    keys_holding,
+    partitions_of,
+)
 
 KUALA_LUMPUR = dg.DailyPartitionsDefinition(
     "2024-01-01", timezone="Asia/Kuala_Lumpur", end_offset=1

@@ -5,8 +5,8 @@ from itertools import pairwise
 
 import pytest
 
-from lakehouse.orchestration import partition_groups
-from lakehouse.orchestration.partition_groups import (
+from lakehouse.orchestration.partitions import partition_groups
+from lakehouse.orchestration.partitions.partition_groups import (
     MOST_ROWS,
     grouped,
     stretches,

@@ -8,7 +8,7 @@ import pytest
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.read.inputs import changed_keys, existing_rows, incremental, latest
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
-from lakehouse.orchestration.partition_validation import check_columns, check_partitions
+from lakehouse.orchestration.load_validation import check_columns, check_partitions
 from lakehouse.tables.table import Append, Column, IcebergTable, Merge, OverwritePartitions
 
 pytestmark = pytest.mark.unit

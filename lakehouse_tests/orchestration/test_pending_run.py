@@ -5,13 +5,13 @@ import random
 import pytest
 
 from lakehouse.orchestration.dagster_internals import DEFERS_ASSET_EVENTS
-from lakehouse.orchestration.partition_bounds import (
+from lakehouse.orchestration.partitions.partition_bounds import (
     computed_bounds,
     computed_of,
     range_of,
     range_tags,
 )
-from lakehouse.orchestration.pending_run import PendingRun
+from lakehouse.orchestration.partitions.pending_run import PendingRun
 
 pytestmark = pytest.mark.unit
 

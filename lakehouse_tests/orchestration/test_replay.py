@@ -9,16 +9,16 @@ from datetime import date
 import dagster as dg
 import pytest
 
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.read.inputs import incremental, latest, versions_of
 from lakehouse.iceberg.rules.rows import castable, not_null
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
-from lakehouse.orchestration.instance import open_instance
 from lakehouse.orchestration.io_manager import IcebergIOManager
-from lakehouse.orchestration.replay import Replayed, replay
-from lakehouse.orchestration.runs import materialize
+from lakehouse.orchestration.runs.backfill_runs import Replayed, replay
+from lakehouse.orchestration.runs.instance import open_instance
+from lakehouse.orchestration.runs.run_in_process import materialize
 from lakehouse.settings import Settings
 from lakehouse.tables.table import (
     Append,

@@ -13,9 +13,9 @@ import pytest
 from lakehouse.iceberg.read.inputs import latest
 from lakehouse.iceberg.rules.rows import between
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
-from lakehouse.orchestration.pending_run import PendingRun
-from lakehouse.orchestration.run_result import RunResult
-from lakehouse.orchestration.runs_for_stale_tables import INCREMENTAL, Downstream
+from lakehouse.orchestration.partitions.pending_run import PendingRun
+from lakehouse.orchestration.runs.run_result import RunResult
+from lakehouse.orchestration.runs.runs_for_stale_tables import INCREMENTAL, Downstream
 from lakehouse.tables.table import Append, Column, IcebergTable, OverwritePartitions
 
 DAILY = dg.DailyPartitionsDefinition("2024-01-01", end_date="2024-01-05")

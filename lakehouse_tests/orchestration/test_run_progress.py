@@ -5,9 +5,13 @@ import pytest
 
 from lakehouse.orchestration.dagster_internals import asset_graph, job_of_all_assets
 from lakehouse.orchestration.metadata_keys import WriteMetadata
-from lakehouse.orchestration.partition_bounds import range_tags
-from lakehouse.orchestration.pending_run import PendingRun
-from lakehouse.orchestration.run_progress import RunProgress, TableProgress, tables_of_steps
+from lakehouse.orchestration.partitions.partition_bounds import range_tags
+from lakehouse.orchestration.partitions.pending_run import PendingRun
+from lakehouse.orchestration.runs.run_progress import (
+    RunProgress,
+    TableProgress,
+    tables_of_steps,
+)
 
 pytestmark = pytest.mark.unit
 

@@ -8,12 +8,12 @@ import dagster as dg
 import pytest
 
 from lakehouse.errors import UsageError
-from lakehouse.orchestration.instance import open_instance
+from lakehouse.orchestration.deployment import open_engine
 from lakehouse.orchestration.io_manager import IcebergIOManager
-from lakehouse.orchestration.runs import materialize
-from lakehouse.runtime.deployment import open_engine
-from lakehouse.runtime.processes import Process
+from lakehouse.orchestration.runs.instance import open_instance
+from lakehouse.orchestration.runs.run_in_process import materialize
 from lakehouse.settings import Settings
+from lakehouse.spark.processes import Process
 from lakehouse_tests.processes import KILLED, Child, start, wait_for
 
 

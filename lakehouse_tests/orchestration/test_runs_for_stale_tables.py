@@ -16,14 +16,14 @@ from pyiceberg.types import DateType, NestedField
 
 from lakehouse.iceberg.commit.branch import new_write_id
 from lakehouse.iceberg.metadata.commit_properties import CommitProperties
-from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.read.inputs import latest
-from lakehouse.orchestration import partition_groups, partition_rows
-from lakehouse.orchestration.asset_inputs import reads_metadata
 from lakehouse.orchestration.asset_keys import asset_key
-from lakehouse.orchestration.pending_run import PendingRun
-from lakehouse.orchestration.runs_for_stale_tables import Downstream
-from lakehouse.runtime.deployment import open_engine
+from lakehouse.orchestration.asset_specs import reads_metadata
+from lakehouse.orchestration.deployment import open_engine
+from lakehouse.orchestration.partitions import partition_groups
+from lakehouse.orchestration.partitions.pending_run import PendingRun
+from lakehouse.orchestration.runs.runs_for_stale_tables import Downstream
 from lakehouse.settings import Settings
 from lakehouse.tables.table import Column, IcebergTable, OverwritePartitions
 
@@ -244,7 +244,7 @@ def test_an_asset_that_knows_only_ranges_is_computed_without_gaps(settings: Sett
 def test_many_rows_of_the_source_divide_the_runs(
     settings: Settings, raw: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (partition_groups, partition_rows):
+    for module in (partition_groups, partition_groups):
         monkeypatch.setattr(module, "MOST_ROWS", 2)
     assets = [asset(raw), asset("silver.days", raw, by=DAILY)]
     downstream = Downstream(dg.Definitions(assets=assets).resolve_asset_graph(), raw)

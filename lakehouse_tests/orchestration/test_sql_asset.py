@@ -11,7 +11,7 @@ import dagster as dg
 import pytest
 
 from lakehouse.errors import DeclarationError
-from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.orchestration.discovery import declared_assets, modules_of
 from lakehouse.orchestration.table_function import function_of

@@ -2,8 +2,7 @@
 
 import pytest
 
-from lakehouse.orchestration.sql_relations import named_tables
-from lakehouse.tables.sql_tokens import tokenize
+from lakehouse.orchestration.functions.sql_function import named_tables, tokenize
 
 pytestmark = pytest.mark.unit
 

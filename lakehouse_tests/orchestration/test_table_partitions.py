@@ -9,8 +9,7 @@ from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.read.inputs import latest
 from lakehouse.orchestration.dagster_internals import DEFERS_ASSET_EVENTS
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
-from lakehouse.orchestration.partition_bounds import only_tags
-from lakehouse.orchestration.table_partitions import table_partitions
+from lakehouse.orchestration.partitions.partition_bounds import only_tags, table_partitions
 from lakehouse.tables.table import Column, IcebergTable, Overwrite, by_day, by_hour, by_month
 
 ZONE = "Asia/Kuala_Lumpur"

@@ -3,7 +3,7 @@
 import dagster as dg
 import pytest
 
-from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.read.inputs import as_of
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
 from lakehouse.tables.table import Column, IcebergTable, Overwrite

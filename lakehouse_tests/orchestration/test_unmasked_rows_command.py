@@ -6,7 +6,7 @@ import shlex
 
 import pytest
 
-from lakehouse.orchestration.unmasked_rows_command import in_clear
+from lakehouse.orchestration.asset_checks import in_clear
 
 pytestmark = pytest.mark.unit
 

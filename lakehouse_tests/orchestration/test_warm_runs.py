@@ -15,9 +15,9 @@ from dagster._core.definitions.reconstruct import ReconstructableRepository
 from dagster._core.launcher import LaunchRunContext, WorkerStatus
 
 from lakehouse.orchestration.dagster_internals import _job_origin
-from lakehouse.orchestration.orphaned_runs import worker_of
+from lakehouse.orchestration.runs.orphaned_runs import worker_of
 from lakehouse.orchestration.warm_runs.run_launcher import WarmRunLauncher, address_file
-from lakehouse.runtime.processes import Process
+from lakehouse.spark.processes import Process
 from lakehouse_tests.processes import wait_for
 
 pytestmark = [pytest.mark.unit, pytest.mark.timeout(400)]

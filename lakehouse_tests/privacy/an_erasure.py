@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from lakehouse.assets.audit.gdpr_actions import TABLE as AUDIT
-from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.named_files import named_files
+from lakehouse.iceberg.catalog.catalog import Catalog
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.metadata.referenced_files import named_files
 from lakehouse.iceberg.upkeep.expire_snapshots import expiring
 from lakehouse.privacy.audit_chain import verify_chain
 from lakehouse.privacy.erasable import Erasable
-from lakehouse.privacy.erase import erase
 from lakehouse.privacy.erasure import Erasure, How
 from lakehouse.privacy.holders import find_subjects
 from lakehouse.privacy.identity import Named
+from lakehouse.privacy.run_erasure import erase
 from lakehouse.settings import Settings
 from lakehouse.tables.feed import Feed, FeedColumn
 from lakehouse.tables.table import Column, IcebergTable

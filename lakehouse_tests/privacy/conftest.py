@@ -4,8 +4,8 @@ import shutil
 
 import pytest
 
-from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.catalog.catalog import Catalog
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.upkeep import expire_snapshots
 from lakehouse.privacy.holders import find_subjects
 from lakehouse.settings import Settings

@@ -3,12 +3,12 @@
 from pathlib import Path
 
 from lakehouse.assets.audit.gdpr_actions import TABLE as AUDIT
-from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.privacy.erasable import Erasable
-from lakehouse.privacy.erase import erase
 from lakehouse.privacy.erasure import Erasure, How
 from lakehouse.privacy.holders import find_subjects
 from lakehouse.privacy.identity import Named
+from lakehouse.privacy.run_erasure import erase
 from lakehouse.settings import Settings
 from lakehouse.tables.table import IcebergTable
 from lakehouse_tests.privacy.small_lakehouse import People, no_spark

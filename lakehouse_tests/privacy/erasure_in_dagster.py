@@ -9,9 +9,9 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from lakehouse.orchestration.erasure_runs import JOB, REQUEST_TAG, SENSOR
-from lakehouse.orchestration.instance import open_instance
-from lakehouse.privacy import erase as erasing
+from lakehouse.orchestration.runs.erasure_runs import JOB, REQUEST_TAG, SENSOR
+from lakehouse.orchestration.runs.instance import open_instance
+from lakehouse.privacy import run_erasure as erasing
 from lakehouse.privacy.erasure_job import Eraser, run_config
 from lakehouse.privacy.identity import Named
 from lakehouse.privacy.requests import Request, change_request, open_request

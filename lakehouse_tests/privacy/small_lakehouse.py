@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.evolve.planning import ensure
-from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.privacy.holders import Subject
 from lakehouse.tables.table import Append, Column, IcebergTable
 

@@ -11,7 +11,7 @@ from pyiceberg.expressions import EqualTo
 
 from lakehouse.assets.audit.gdpr_actions import TABLE
 from lakehouse.errors import UsageError
-from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.write import append_without_spark
 from lakehouse.privacy.audit_chain import (
     BEGIN,

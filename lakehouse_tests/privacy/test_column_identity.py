@@ -10,15 +10,15 @@ import pytest
 from lakehouse.assets.audit.gdpr_actions import TABLE as AUDIT
 from lakehouse.errors import CatalogDamaged, LakehouseError, UsageError
 from lakehouse.iceberg.upkeep import expire_snapshots
-from lakehouse.privacy.allow import allow_people
-from lakehouse.privacy.erase import erase
+from lakehouse.orchestration.deployment import open_engine
 from lakehouse.privacy.erasure import How
 from lakehouse.privacy.gone import read_audited
 from lakehouse.privacy.identity import Named
 from lakehouse.privacy.proof import held_columns, prove_again
+from lakehouse.privacy.requests import allow_people
+from lakehouse.privacy.run_erasure import erase
 from lakehouse.privacy.verifier.roots import FolderRoot
 from lakehouse.privacy.verifier.search import search, search_hmacs
-from lakehouse.runtime.deployment import open_engine
 from lakehouse.tables.person import Person, person_hmac
 from lakehouse.tables.table import Column
 from lakehouse_tests.privacy.an_erasure import (

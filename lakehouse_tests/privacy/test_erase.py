@@ -8,13 +8,13 @@ import pytest
 
 from lakehouse.errors import TableBusy, UsageError
 from lakehouse.iceberg.erasure import remove_unnamed
-from lakehouse.privacy import erase, erasure_steps
-from lakehouse.privacy.erase import STEPS, dry_run
+from lakehouse.privacy import erasure_steps, run_erasure
 from lakehouse.privacy.erasure import Erasure
 from lakehouse.privacy.gone import read_gone
 from lakehouse.privacy.identity import Named
 from lakehouse.privacy.proof import prove_again
 from lakehouse.privacy.requests import read_request, read_requests
+from lakehouse.privacy.run_erasure import STEPS, dry_run
 from lakehouse.privacy.sealed_values import is_sealed
 from lakehouse.privacy.verifier.report import Report
 from lakehouse_tests.examples import repeated
@@ -195,7 +195,7 @@ def test_killed_after_any_step_the_next_call_ends_the_same(
     steps = [*STEPS]
     steps[number] = (title, die)
     with monkeypatch.context() as patch, pytest.raises(Killed):
-        patch.setattr(erase, "STEPS", steps)
+        patch.setattr(run_erasure, "STEPS", steps)
         there.erase(*NAMED, now=True)
 
     erasure = there.erase(now=True)
@@ -278,8 +278,8 @@ def test_at_once_is_refused_where_another_host_may_write(there: Home) -> None:
 def test_at_once_is_refused_while_a_run_is_alive(there: Home) -> None:
     import dagster as dg
 
-    from lakehouse.orchestration.instance import open_instance
-    from lakehouse.runtime.processes import Process
+    from lakehouse.orchestration.runs.instance import open_instance
+    from lakehouse.spark.processes import Process
 
     alive = dg.DagsterRun(
         job_name="ingest", status=dg.DagsterRunStatus.STARTED, tags=Process.current().tags

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from lakehouse.iceberg.metadata.location_files import path_key
+from lakehouse.iceberg.metadata.table_locations import path_key
 from lakehouse.iceberg.upkeep import expire_snapshots
-from lakehouse.privacy.places.unseen_by_iceberg import remove_unseen
+from lakehouse.privacy.erasure_steps import remove_unseen
 from lakehouse.settings import Settings
 from lakehouse.storage.s3 import S3ObjectStore, open_bucket
 from lakehouse.tables.table import IcebergTable

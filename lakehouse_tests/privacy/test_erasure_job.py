@@ -8,12 +8,11 @@ import pytest
 
 from lakehouse.errors import LakehouseError, TableBusy
 from lakehouse.iceberg.erasure import remove_unnamed
-from lakehouse.orchestration.erasure_runs import REQUEST_TAG
-from lakehouse.privacy import erasure_steps, pending_requests
+from lakehouse.orchestration.runs.erasure_runs import REQUEST_TAG
+from lakehouse.privacy import erasure_steps, requests
 from lakehouse.privacy.erasure_job import run_config
 from lakehouse.privacy.folder import erase_lock
-from lakehouse.privacy.pending_requests import PastRuns
-from lakehouse.privacy.requests import Unreachable, read_request
+from lakehouse.privacy.requests import PastRuns, Unreachable, read_request
 from lakehouse.storage.file_lock import brief_lock
 from lakehouse_tests.privacy.an_erasure import (
     ANNA,
@@ -216,7 +215,7 @@ def test_a_run_that_failed_is_tried_again_after_a_pause(
     assert not dagster.run().success
 
     assert "Retried later: R-1 at" in dagster.reason()
-    monkeypatch.setattr(pending_requests, "FIRST_PAUSE", timedelta(0))
+    monkeypatch.setattr(requests, "FIRST_PAUSE", timedelta(0))
     again = dagster.ask()
     assert isinstance(first, dg.RunRequest) and isinstance(again, dg.RunRequest)
     assert again.run_key != first.run_key

@@ -6,9 +6,9 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from lakehouse.privacy.export import Export, export_people
 from lakehouse.privacy.holders import find_subjects
 from lakehouse.privacy.identity import Named, find_people
+from lakehouse.privacy.personal_export import Export, export_people
 from lakehouse.tables.table import Column, IcebergTable
 from lakehouse_tests.privacy.small_lakehouse import TABLES, People, declared
 

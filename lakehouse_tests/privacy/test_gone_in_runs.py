@@ -6,15 +6,15 @@ from dataclasses import replace
 import dagster as dg
 import pytest
 
-from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.ingestion.feed_asset import feed_asset
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
-from lakehouse.orchestration.instance import open_instance
 from lakehouse.orchestration.io_manager import IcebergIOManager
-from lakehouse.orchestration.run_result import CheckResult, RunResult
-from lakehouse.orchestration.runs import materialize
-from lakehouse.quality.row_accounting_check import NAME
+from lakehouse.orchestration.runs.instance import open_instance
+from lakehouse.orchestration.runs.run_in_process import materialize
+from lakehouse.orchestration.runs.run_result import CheckResult, RunResult
+from lakehouse.quality.row_accounting import NAME
 from lakehouse.quality.source_rows_check import default_checks
 from lakehouse.settings import Settings
 from lakehouse.tables.table import IcebergTable

@@ -2,15 +2,14 @@
 
 import pytest
 
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.commit.branch import audit_branch
 from lakehouse.iceberg.commit.lock import table_lock
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.privacy.erase import refuse_now
-from lakehouse.privacy.export import export_people
 from lakehouse.privacy.holders import find_subjects
 from lakehouse.privacy.identity import Named, find_people
-from lakehouse.privacy.proof import held_columns
-from lakehouse.privacy.searched_roots import folders_of_holders
+from lakehouse.privacy.personal_export import export_people
+from lakehouse.privacy.proof import folders_of_holders, held_columns
+from lakehouse.privacy.run_erasure import refuse_now
 from lakehouse.privacy.verifier.roots import FolderRoot
 from lakehouse.privacy.verifier.search import search
 from lakehouse.settings import Settings

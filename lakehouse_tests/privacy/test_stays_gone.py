@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.write_result import Unchanged
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.values.write_result import Unchanged
 from lakehouse.settings import Settings
 from lakehouse.tables.table import IcebergTable
 from lakehouse_tests.conftest import engine_on as engine_of

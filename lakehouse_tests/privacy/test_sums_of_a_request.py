@@ -9,8 +9,8 @@ import pytest
 from lakehouse.errors import LakehouseError
 from lakehouse.iceberg.erasure.delete_rows import delete_rows
 from lakehouse.iceberg.upkeep import expire_snapshots
-from lakehouse.privacy import erase as erasing
 from lakehouse.privacy import erasure_steps
+from lakehouse.privacy import run_erasure as erasing
 from lakehouse.settings import Settings
 from lakehouse_tests.privacy.an_erasure import (
     ANNA,

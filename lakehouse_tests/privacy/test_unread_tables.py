@@ -3,10 +3,10 @@
 import pytest
 
 from lakehouse.errors import TypeUnsupported
-from lakehouse.privacy.erase import dry_run
-from lakehouse.privacy.export import export_people
 from lakehouse.privacy.identity import Named, find_people
+from lakehouse.privacy.personal_export import export_people
 from lakehouse.privacy.proof import prove_again
+from lakehouse.privacy.run_erasure import dry_run
 from lakehouse_tests.iceberg.strangers import EVENTS, make_events
 from lakehouse_tests.privacy.an_erasure import HERS, NAMED, Home
 from lakehouse_tests.privacy.small_lakehouse import ORDERS

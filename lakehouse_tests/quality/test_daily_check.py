@@ -6,7 +6,7 @@ import pytest
 from lakehouse.definitions import TABLES, definitions
 from lakehouse.iceberg.evolve.planning import ensure
 from lakehouse.orchestration.asset_keys import table_name
-from lakehouse.runtime.deployment import open_engine
+from lakehouse.orchestration.deployment import open_engine
 from lakehouse.settings import Settings
 
 FRUITS = "bronze.raw_fruits"

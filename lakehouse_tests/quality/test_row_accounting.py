@@ -7,12 +7,11 @@ import pytest
 
 from lakehouse.definitions import TABLES, definitions
 from lakehouse.iceberg.erasure.delete_rows import delete_rows
-from lakehouse.iceberg.write.clear_quarantine import clear_quarantine
-from lakehouse.orchestration.instance import open_instance
-from lakehouse.orchestration.run_result import CheckResult, RunResult
-from lakehouse.orchestration.runs import materialize
-from lakehouse.quality.row_accounting import OUTCOMES, Increment, account
-from lakehouse.quality.row_accounting_check import NAME
+from lakehouse.iceberg.write.user_removals import clear_quarantine
+from lakehouse.orchestration.runs.instance import open_instance
+from lakehouse.orchestration.runs.run_in_process import materialize
+from lakehouse.orchestration.runs.run_result import CheckResult, RunResult
+from lakehouse.quality.row_accounting import NAME, OUTCOMES, Increment, account
 from lakehouse.tables.person import Person
 from lakehouse_tests.assets.deliveries import (
     CLEAN,

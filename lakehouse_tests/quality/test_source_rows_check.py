@@ -8,21 +8,20 @@ from dataclasses import replace
 import dagster as dg
 import pytest
 
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.write_result import Pin
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.read.inputs import Input, incremental, latest
 from lakehouse.iceberg.rules.rows import castable
-from lakehouse.iceberg.write.clear_quarantine import clear_quarantine
+from lakehouse.iceberg.values.write_result import Pin
+from lakehouse.iceberg.write.user_removals import clear_quarantine
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
-from lakehouse.orchestration.instance import open_instance
 from lakehouse.orchestration.io_manager import IcebergIOManager
-from lakehouse.orchestration.run_result import CheckResult, RunResult
-from lakehouse.orchestration.runs import materialize
-from lakehouse.quality import rows_by_source
-from lakehouse.quality.row_accounting_check import NAME
-from lakehouse.quality.rows_by_source import Read, count_places
-from lakehouse.quality.source_rows_check import default_checks
+from lakehouse.orchestration.runs.instance import open_instance
+from lakehouse.orchestration.runs.run_in_process import materialize
+from lakehouse.orchestration.runs.run_result import CheckResult, RunResult
+from lakehouse.quality import source_rows_check
+from lakehouse.quality.row_accounting import NAME
+from lakehouse.quality.source_rows_check import Read, count_places, default_checks
 from lakehouse.settings import Settings
 from lakehouse.tables.table import (
     Append,
@@ -145,7 +144,7 @@ def test_each_row_is_counted_where_it_is(
     assert counted(run(engine, settings)) == (True, {"clean": 1})
     everything = {"clean": 1, "quarantined": 1, "superseded": 1, "left_out": 1}
     assert counted(run(engine, settings, alone=True)) == (True, everything)
-    monkeypatch.setattr(rows_by_source, "_FEW_FILES", 1)
+    monkeypatch.setattr(source_rows_check, "_FEW_FILES", 1)
     assert counted(run(engine, settings, alone=True)) == (True, everything)
     held = engine.catalog.sql_name("silver.merged_quarantine")
     engine.sql(
@@ -179,11 +178,11 @@ def test_rows_that_are_all_there_are_looked_for_by_sums_alone(
     landed = write(engine, DELIVERED, delivery(engine, "a", [("1", "ann"), ("2", "bob")]))
     write(engine, COPIES, lambda: engine.spark.table(engine.catalog.sql_name(DELIVERED.name)))
     reads = [Read(Pin(DELIVERED.name, landed.snapshot_id))]
-    monkeypatch.setattr(rows_by_source, "_MANY_ROWS", 2)
+    monkeypatch.setattr(source_rows_check, "_MANY_ROWS", 2)
     for few_files in (1000, 0):
         with monkeypatch.context() as patched:
-            patched.delattr(rows_by_source, "_with_place")
-            patched.setattr(rows_by_source, "_FEW_FILES", few_files)
+            patched.delattr(source_rows_check, "_with_place")
+            patched.setattr(source_rows_check, "_FEW_FILES", few_files)
             assert +Counter(count_places(engine, COPIES, reads)) == {"clean": 2}
     engine.sql(f"UPDATE {engine.catalog.sql_name(COPIES.name)} SET _source_row = 2")
     assert +Counter(count_places(engine, COPIES, reads)) == {"clean": 1, "left_out": 1}

@@ -8,9 +8,9 @@ from pathlib import Path
 from types import ModuleType
 
 from lakehouse.scaffolding.assets_package import AssetsFolder, assets_folder_of
+from lakehouse.scaffolding.begin_project import write_files
 from lakehouse.scaffolding.feed_plan import plan_feed
 from lakehouse.scaffolding.feed_text import feed_files
-from lakehouse.scaffolding.new_files import write_files
 from lakehouse.scaffolding.samples import open_samples, read_samples
 
 TODAY = date(2026, 6, 1)

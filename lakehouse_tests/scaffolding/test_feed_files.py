@@ -8,7 +8,7 @@ import pytest
 from lakehouse.errors import UsageError
 from lakehouse.iceberg.evolve.planning import plan
 from lakehouse.iceberg.write.row_versions import _FILE_ORDER
-from lakehouse.scaffolding.new_files import write_files
+from lakehouse.scaffolding.begin_project import write_files
 from lakehouse.scaffolding.table_text import source_of, table_text
 from lakehouse.tables.table import Merge, Overwrite
 from lakehouse_tests.docs.markdown import ROOT

@@ -10,9 +10,9 @@ import pytest
 from pyarrow import parquet
 
 from lakehouse.ingestion.feed_runs import ingest
+from lakehouse.orchestration.deployment import open_engine
 from lakehouse.project import Project
-from lakehouse.runtime.deployment import open_engine
-from lakehouse.testing.try_table import TryTable
+from lakehouse.testing.table_fixture import TryTable
 from lakehouse_tests.scaffolding import kinds
 from lakehouse_tests.scaffolding.kinds import put
 from lakehouse_tests.scaffolding.packages import begin_feed, empty_project, imported

@@ -12,20 +12,20 @@ import pytest
 from lakehouse.alerts.alert_state import AlertState, write_state
 from lakehouse.alerts.incidents import Firing, Incident
 from lakehouse.definitions import TABLES as OWN
+from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.iceberg.evolve.planning import ensure
-from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.read.inputs import incremental
 from lakehouse.iceberg.rules.rows import accepted, not_null
 from lakehouse.iceberg.write.append_without_spark import append_once
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.asset_specs import quarantine_spec, table_spec
 from lakehouse.orchestration.dagster_internals import asset_graph
+from lakehouse.orchestration.deployment import open_engine
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
-from lakehouse.orchestration.instance import open_instance
 from lakehouse.orchestration.metadata_keys import CheckMetadata
+from lakehouse.orchestration.runs.instance import open_instance
 from lakehouse.project import MONITORING
 from lakehouse.quality.metrics.metric import Metric
-from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
 from lakehouse.site.facts import SiteFacts, TableFacts
 from lakehouse.site.read_site import SiteSource, read_site

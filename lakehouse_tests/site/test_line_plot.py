@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from lakehouse.site.line_plot import Frame, draw_line
+from lakehouse.site.pages import Frame, draw_line
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 FRAME = Frame(10, 20, 110, 70)

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.site.pages import make_pages, page_of
 from lakehouse.site.read_site import read_site
 from lakehouse_tests.site.conftest import ORDERS, RAW, read, table_of

@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from lakehouse.storage.append_line import append_line
+from lakehouse.storage.atomic_files import append_line
 
 pytestmark = pytest.mark.unit
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse.cli.doctor_checks import findings
 from lakehouse.cli.program import run
-from lakehouse.iceberg.metadata.write_result import Published
+from lakehouse.cli.project.doctor import findings
+from lakehouse.iceberg.values.write_result import Published
 from lakehouse.ingestion.land import land
-from lakehouse.orchestration.instance import open_instance
+from lakehouse.orchestration.runs.instance import open_instance
 from lakehouse.storage.object_store import LocalObjectStore
 from lakehouse.tables.feed import bronze_table
 from lakehouse_tests.ingestion.conftest import FRUITS, Inbox

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from lakehouse.tables.escaping import quoted, shell_word, shown, visible
+from lakehouse.tables.quoting import quoted, shell_word, shown, visible
 
 NAMES = [
     "a.csv",

@@ -5,10 +5,10 @@ from datetime import date
 import pytest
 
 from lakehouse.errors import DeclarationError
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.evolve.planning import apply, ensure, plan_now
-from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.manifests import files
-from lakehouse.iceberg.metadata.write_context import Partitions, Run
+from lakehouse.iceberg.values.write_context import Partitions, Run
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.partitioning import PartitionField, SortField
 from lakehouse.tables.table import Append, Merge, Overwrite, OverwritePartitions, WriteMode

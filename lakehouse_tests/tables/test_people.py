@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.rules.rows import not_null
-from lakehouse.orchestration.subject_validation import check_subjects
+from lakehouse.orchestration.load_validation import check_subjects
 from lakehouse.tables.feed import Feed, FeedColumn, bronze_table
-from lakehouse.tables.people import Origin, names_of, origins_of
+from lakehouse.tables.person import Origin, names_of, origins_of
 from lakehouse.tables.table import Append, Column, IcebergTable, Merge
 
 pytestmark = pytest.mark.unit

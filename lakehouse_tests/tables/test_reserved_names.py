@@ -10,7 +10,7 @@ import lakehouse
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.rules.rows import not_null
 from lakehouse.tables.feed import INGEST_COLUMNS, Feed, FeedColumn, is_own_name
-from lakehouse.tables.reserved_names import INGEST_NAMES, QUARANTINE_NAMES, reserved_for
+from lakehouse.tables.layout_validation import INGEST_NAMES, QUARANTINE_NAMES, reserved_for
 from lakehouse.tables.table import SOURCE_COLUMNS, Column, IcebergTable, Merge
 
 pytestmark = pytest.mark.unit

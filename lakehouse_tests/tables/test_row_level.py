@@ -6,9 +6,13 @@ from typing import Any
 
 import pytest
 
-from lakehouse.tables.row_level import choose_for_merge, choose_for_table, is_chosen
 from lakehouse.tables.table import Append, Column, IcebergTable, Merge
-from lakehouse.tables.table_properties import table_properties
+from lakehouse.tables.table_properties import (
+    choose_for_merge,
+    choose_for_table,
+    is_chosen,
+    table_properties,
+)
 
 pytestmark = pytest.mark.unit
 MIB = 1024**2

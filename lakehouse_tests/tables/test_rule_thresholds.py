@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from lakehouse.errors import DeclarationError
-from lakehouse.iceberg.metadata.write_result import RuleResult
 from lakehouse.iceberg.rules.aggregate_rules import (
     mean,
     null_fraction,
@@ -26,6 +25,7 @@ from lakehouse.iceberg.rules.size_schema_and_freshness import (
     schema_as_declared,
 )
 from lakehouse.iceberg.rules.unique_and_references import references, unique
+from lakehouse.iceberg.values.write_result import RuleResult
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import Column, IcebergTable, OverwritePartitions
 

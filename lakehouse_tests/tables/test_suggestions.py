@@ -2,7 +2,7 @@
 
 import pytest
 
-from lakehouse.tables.suggestions import meant_name, near_name
+from lakehouse.tables.quoting import meant_name, near_name
 
 pytestmark = pytest.mark.unit
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import strategies as st
 
 from lakehouse.errors import DeclarationError
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.evolve.planning import ensure
-from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.table_state import read_state
 from lakehouse.tables.table import Append, Column, IcebergTable
 from lakehouse.tables.type_promotion import is_wider, leaf_paths

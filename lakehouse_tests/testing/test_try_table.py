@@ -19,7 +19,7 @@ from lakehouse.iceberg.rules.rows import not_null
 from lakehouse.iceberg.rules.unique_and_references import references, unique
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
 from lakehouse.tables.table import Column, IcebergTable, Merge, Overwrite, OverwritePartitions
-from lakehouse.testing.try_table import TryTable
+from lakehouse.testing.table_fixture import TryTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -10,8 +10,8 @@ from pyiceberg.types import LongType, NestedField
 
 from lakehouse.definitions import TABLES
 from lakehouse.errors import TableDamaged
-from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.catalog.catalog import Catalog
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.settings import Settings
 from lakehouse.tables.table import Append, Column, IcebergTable
 from lakehouse.upkeep.upkeep_run import Upkept, carry_out, plan_run

@@ -12,15 +12,14 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.types import LongType, NestedField
 
-from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.iceberg.catalog.catalog import Catalog
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.metadata.measured_health import (
     PartitionHealth,
     PartitionKey,
     TableHealth,
 )
-from lakehouse.iceberg.metadata.write_result import RuleResult
+from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.rules.evaluable_rule import EvaluatedSnapshot
 from lakehouse.iceberg.rules.health import (
     DEFAULT_RULES,
@@ -31,6 +30,7 @@ from lakehouse.iceberg.rules.health import (
     needless_manifests,
     stray_branches,
 )
+from lakehouse.iceberg.values.write_result import RuleResult
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.settings import Settings
 from lakehouse.tables.table import Append, Column, IcebergTable

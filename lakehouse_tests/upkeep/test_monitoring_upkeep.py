@@ -9,8 +9,8 @@ import pytest
 from pyiceberg.table import Table
 
 from lakehouse.definitions import TABLES
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.write.append_without_spark import append_once
 from lakehouse.upkeep.upkeep_run import Upkept, carry_out, plan_run
 

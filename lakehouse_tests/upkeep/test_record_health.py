@@ -16,13 +16,13 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
 
 from lakehouse.definitions import TABLES
-from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.catalog.catalog import Catalog
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.metadata.health_measurement import read_table_health
-from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.measured_health import SnapshotPin
+from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.orchestration.asset_keys import asset_key
-from lakehouse.orchestration.instance import open_instance
+from lakehouse.orchestration.runs.instance import open_instance
 from lakehouse.settings import Settings
 from lakehouse.upkeep.health_records import record_health
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from lakehouse.definitions import TABLES
-from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.tables.table import Append, Column, IcebergTable
 from lakehouse.tables.upkeep import Upkeep
 from lakehouse.upkeep.upkeep_run import Upkept, carry_out, plan_run

@@ -9,10 +9,10 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
 
 from lakehouse.errors import UsageError
-from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import History, Snapshot
-from lakehouse.iceberg.metadata.location_files import list_location
+from lakehouse.iceberg.catalog.catalog import Catalog
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.metadata.snapshots import History, Snapshot
+from lakehouse.iceberg.metadata.table_locations import list_location
 from lakehouse.settings import Settings
 from lakehouse.upkeep.table_cost import (
     PRICES as PRICE_FILE,

@@ -7,12 +7,12 @@ import dagster as dg
 import pytest
 
 from lakehouse.assets.monitoring.data_quality_metrics import TABLE as METRICS
-from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.iceberg.read.scanned_files import READ_SHARE
 from lakehouse.iceberg.write.append_without_spark import append_once
+from lakehouse.orchestration.deployment import open_engine
 from lakehouse.quality.metrics.metric import Metric
 from lakehouse.quality.metrics.run_metrics import of_write
-from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
 from lakehouse.upkeep.table_reads import reads_a_day
 from lakehouse_tests.upkeep.sick_tables import NOW

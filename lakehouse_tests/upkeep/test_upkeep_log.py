@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 
 from lakehouse.assets.monitoring.upkeep_runs import TABLE as LOG
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.runtime.deployment import open_engine
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.orchestration.deployment import open_engine
 from lakehouse.settings import Settings
 from lakehouse.upkeep.upkeep_records import (
     PastUpkeep,

@@ -12,12 +12,12 @@ from pyiceberg.table import Table
 from pyiceberg.types import LongType, NestedField
 
 from lakehouse.assets.monitoring.upkeep_runs import TABLE as RECORDS
+from lakehouse.iceberg.catalog.catalog import Catalog
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.erasure.remove_unnamed import remove_unnamed
-from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.health_measurement import read_table_health
-from lakehouse.iceberg.metadata.location_files import list_location
-from lakehouse.iceberg.upkeep.remove_lost_metadata import remove_lost_metadata
+from lakehouse.iceberg.metadata.table_locations import list_location
+from lakehouse.iceberg.upkeep.remove_orphans import remove_lost_metadata
 from lakehouse.settings import Settings
 from lakehouse.tables.table import Append, Column, IcebergTable
 from lakehouse.upkeep.upkeep_plan import PlannedStep, UpkeepPlan

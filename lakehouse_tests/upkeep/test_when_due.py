@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lakehouse.cli.maintain import _print_plan
+from lakehouse.cli.tables.maintain import _print_plan
 from lakehouse.iceberg.commit.branch import audit_branch
 from lakehouse.iceberg.metadata.measured_health import RefHealth, SnapshotPin, TableHealth
 from lakehouse.upkeep.planner import Known, plan_upkeep

@@ -12,11 +12,11 @@ from lakehouse.cli.dev_processes.child_processes import Children
 from lakehouse.cli.output.progress import Progress
 from lakehouse.errors import LakehouseError
 from lakehouse.orchestration.incident_reports import Report, report_firing, report_resolved
-from lakehouse.runtime import spark_server
-from lakehouse.runtime.backoff import pause_seconds
-from lakehouse.runtime.spark_log import open_log
-from lakehouse.runtime.spark_server import SparkServer
 from lakehouse.settings import Settings
+from lakehouse.spark import spark_server
+from lakehouse.spark.backoff import pause_seconds
+from lakehouse.spark.spark_folders import open_log
+from lakehouse.spark.spark_server import SparkServer
 
 KEY = "spark server"
 """Key of its incident."""

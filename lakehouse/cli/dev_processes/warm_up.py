@@ -11,10 +11,10 @@ import time
 from dataclasses import replace
 from importlib import import_module
 
-from lakehouse.runtime.jvm_warm_up import write_warm_up_tables
-from lakehouse.runtime.spark_server import START_SECONDS, SparkServer, find
-from lakehouse.runtime.temporary_folders import temporary_folder
 from lakehouse.settings import Settings
+from lakehouse.spark.jvm_warm_up import write_warm_up_tables
+from lakehouse.spark.spark_folders import temporary_folder
+from lakehouse.spark.spark_server import START_SECONDS, SparkServer, find
 from lakehouse.storage.atomic_files import keep_private
 
 _NICE = 10

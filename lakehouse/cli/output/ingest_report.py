@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from lakehouse.cli.output.printing import count
 from lakehouse.iceberg.read.rows_outside_partitions import HAS_PARTITION
-from lakehouse.iceberg.write.refused_share_result import broken_rules
+from lakehouse.iceberg.write.split_rows import broken_rules
 from lakehouse.quality.metrics.metric import NO_ANOMALY
-from lakehouse.tables.escaping import shown
+from lakehouse.tables.quoting import shown
 
 if TYPE_CHECKING:
     from lakehouse.ingestion.feed_runs import IngestResult
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
         RejectedReason,
         WriteMetadata,
     )
-    from lakehouse.orchestration.run_progress import TableProgress
-    from lakehouse.orchestration.run_result import AssetResult
+    from lakehouse.orchestration.runs.run_progress import TableProgress
+    from lakehouse.orchestration.runs.run_result import AssetResult
 
 _MANY = 6
 _DONE = ("published", "unchanged")

@@ -5,10 +5,10 @@ import secrets
 import time
 from datetime import UTC, datetime, timedelta
 
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.commit.commit_retries import retry_on_refs
 from lakehouse.iceberg.commit.lock import WriteLog
-from lakehouse.iceberg.commit.retry import retry_on_refs
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import MAIN, History, from_milliseconds, read_history
+from lakehouse.iceberg.metadata.snapshots import MAIN, History, from_milliseconds, read_history
 from lakehouse.tables.quoting import identifier, literal
 
 AUDIT_KEPT_FOR = timedelta(days=1)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lakehouse.errors import TableBusy
-from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.storage.atomic_files import replace_text
 from lakehouse.storage.file_lock import file_lock
 

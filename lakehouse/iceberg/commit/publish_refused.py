@@ -4,16 +4,16 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from lakehouse.errors import UsageError
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.commit import branch
 from lakehouse.iceberg.commit.lock import table_lock
 from lakehouse.iceberg.commit.snapshot_properties import commit_without_rows
 from lakehouse.iceberg.commit.write_notifications import notifying, published_of
 from lakehouse.iceberg.metadata.commit_properties import PREFIX, CommitProperties
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import History, Snapshot, read_history
-from lakehouse.iceberg.metadata.write_context import Run
-from lakehouse.iceberg.metadata.write_events import BegunWrite
-from lakehouse.iceberg.metadata.write_result import Pin
+from lakehouse.iceberg.metadata.snapshots import History, Snapshot, read_history
+from lakehouse.iceberg.values.write_context import Run
+from lakehouse.iceberg.values.write_events import BegunWrite
+from lakehouse.iceberg.values.write_result import Pin
 from lakehouse.tables.table import IcebergTable
 from lakehouse.tables.upkeep import in_days
 

@@ -11,16 +11,37 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from lakehouse.errors import UsageError
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.pyspark_internals import (
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.catalog.iceberg_release import is_spark_3
+from lakehouse.iceberg.commit.commit_retries import retry_on_refs
+from lakehouse.iceberg.frames.pyspark_internals import (
     commit_properties_of_thread,
     set_all,
     unset_all,
 )
-from lakehouse.iceberg.metadata.spark_line import is_spark_3
+from lakehouse.tables.quoting import literal
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrameWriterV2, SparkSession
+
+
+def set_property(engine: Engine, table: str, name: str, value: str) -> None:
+    """Set a property of a table; retried after conflicts."""
+    statement = (
+        f"ALTER TABLE {engine.catalog.sql_name(table)} SET TBLPROPERTIES"
+        f" ({literal(name)} = {literal(value)})"
+    )
+    retry_on_refs(lambda: engine.sql(statement))
+
+
+def unset_property(engine: Engine, table: str, name: str) -> None:
+    """Remove a property of a table, if it exists."""
+    statement = (
+        f"ALTER TABLE {engine.catalog.sql_name(table)} UNSET TBLPROPERTIES IF EXISTS"
+        f" ({literal(name)})"
+    )
+    retry_on_refs(lambda: engine.sql(statement))
+
 
 _OPTION = "snapshot-property."
 _SESSION_OPTION = f"spark.sql.iceberg.{_OPTION}"

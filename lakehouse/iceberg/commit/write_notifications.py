@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
-from lakehouse.iceberg.commit.retry import Failure, classify
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import Snapshot, read_history
-from lakehouse.iceberg.metadata.write_events import NO_LISTENER, BegunWrite
-from lakehouse.iceberg.metadata.write_result import Outcome, Published
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.commit.commit_retries import Failure, classify
+from lakehouse.iceberg.metadata.snapshots import Snapshot, read_history
+from lakehouse.iceberg.values.write_events import NO_LISTENER, BegunWrite
+from lakehouse.iceberg.values.write_result import Outcome, Published
 from lakehouse.tables.table import IcebergTable
 
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from lakehouse.errors import ErasureFailed
-from lakehouse.iceberg.metadata.manifests import read_manifests
-from lakehouse.iceberg.metadata.pyiceberg_internals import (
+from lakehouse.iceberg.catalog.pyiceberg_internals import (
     commit_updates,
     delete_manifest_writer,
 )
+from lakehouse.iceberg.metadata.manifests import read_manifests
 
 if TYPE_CHECKING:
     from pyiceberg.io import OutputFile

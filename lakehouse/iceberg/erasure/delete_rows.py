@@ -16,14 +16,16 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from lakehouse.errors import WriteConflict
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.catalog.pyiceberg_internals import WRITABLE_FORMATS
 from lakehouse.iceberg.commit.branch import (
     drop_abandoned_branches,
     drop_branch,
     is_audit,
     is_refused,
 )
+from lakehouse.iceberg.commit.commit_retries import WRITE_ATTEMPTS, Failure, classify, pause
 from lakehouse.iceberg.commit.lock import table_lock
-from lakehouse.iceberg.commit.retry import WRITE_ATTEMPTS, Failure, classify, pause
 from lakehouse.iceberg.commit.snapshot_properties import session_with
 from lakehouse.iceberg.erasure.commit_files import FileChange, commit_files
 from lakehouse.iceberg.erasure.erasure_commits import ErasedRef, erased_refs, erasure_properties
@@ -35,10 +37,8 @@ from lakehouse.iceberg.erasure.find_rows import (
 )
 from lakehouse.iceberg.erasure.position_deletes import DeletedPositions, write_position_deletes
 from lakehouse.iceberg.erasure.rewritten_file import rewrite_without
-from lakehouse.iceberg.metadata.arrow_frames import arrow_to_spark
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import MAIN, history_of, read_history
-from lakehouse.iceberg.metadata.pyiceberg_internals import WRITABLE_FORMATS
+from lakehouse.iceberg.frames.frames import arrow_to_spark
+from lakehouse.iceberg.metadata.snapshots import MAIN, history_of, read_history
 from lakehouse.tables.person import Person
 from lakehouse.tables.table import IcebergTable
 

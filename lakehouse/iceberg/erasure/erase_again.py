@@ -1,10 +1,10 @@
 """Erases people again from a table that was rolled back to a snapshot before their erasure."""
 
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.erasure.delete_rows import delete_rows
 from lakehouse.iceberg.erasure.erasure_commits import REF_PROPERTY, REQUEST_PROPERTY
 from lakehouse.iceberg.erasure.suppression_list import RowFilter, subject_in
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import MAIN, History, read_history
+from lakehouse.iceberg.metadata.snapshots import MAIN, History, read_history
 from lakehouse.iceberg.read.pinned_frames import read_main
 from lakehouse.tables.person import Person
 from lakehouse.tables.quoting import identifier

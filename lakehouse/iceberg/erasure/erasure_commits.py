@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from lakehouse.errors import DeclarationError
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.commit.branch import new_write_id
 from lakehouse.iceberg.commit.kept_watermarks import carried_properties
-from lakehouse.iceberg.metadata.changed_partitions import values_changed_by
 from lakehouse.iceberg.metadata.commit_properties import PREFIX, CommitProperties
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import MAIN, History, Snapshot, read_history
+from lakehouse.iceberg.metadata.partition_metadata import values_changed_by
+from lakehouse.iceberg.metadata.snapshots import MAIN, History, Snapshot, read_history
 
 REQUEST_PROPERTY = f"{PREFIX}erasure-request"
 REF_PROPERTY = f"{PREFIX}erased-from"

@@ -25,10 +25,9 @@ from lakehouse.iceberg.erasure.arrow_ids import (
     match_values,
 )
 from lakehouse.iceberg.erasure.position_deletes import DeletedPositions
-from lakehouse.iceberg.metadata.named_files import all_manifests
+from lakehouse.iceberg.metadata.referenced_files import all_manifests
 from lakehouse.iceberg.metadata.scanned_batches import why_only_spark_reads
-from lakehouse.tables.people import names_of
-from lakehouse.tables.person import Person, normal_id
+from lakehouse.tables.person import Person, names_of, normal_id
 from lakehouse.tables.table import IcebergTable
 
 if TYPE_CHECKING:

@@ -6,9 +6,8 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from lakehouse.iceberg.metadata.live_files import DELETED_FROM_PATH
-from lakehouse.iceberg.metadata.manifests import read_manifests
-from lakehouse.iceberg.metadata.pyiceberg_internals import read_deletes
+from lakehouse.iceberg.catalog.pyiceberg_internals import read_deletes
+from lakehouse.iceberg.metadata.manifests import DELETED_FROM_PATH, read_manifests
 
 if TYPE_CHECKING:
     import pyarrow as pa

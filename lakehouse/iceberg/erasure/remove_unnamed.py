@@ -11,14 +11,13 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from lakehouse.errors import TableBusy
+from lakehouse.iceberg.catalog.damaged_metadata import explain_table
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.commit.branch import drop_abandoned_branches, is_audit
 from lakehouse.iceberg.commit.lock import table_lock
-from lakehouse.iceberg.metadata.damaged_metadata import explain_table
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import read_history
-from lakehouse.iceberg.metadata.location_files import LocationFile
-from lakehouse.iceberg.metadata.named_files import all_named_files
-from lakehouse.iceberg.metadata.own_files import list_own_files
+from lakehouse.iceberg.metadata.referenced_files import all_named_files, list_own_files
+from lakehouse.iceberg.metadata.snapshots import read_history
+from lakehouse.iceberg.metadata.table_locations import LocationFile
 from lakehouse.iceberg.upkeep.remove_orphans import YOUNGEST, other_inside, tables_in_location
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
 from lakehouse.iceberg.upkeep.stored_files import bytes_of

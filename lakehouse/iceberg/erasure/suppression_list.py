@@ -11,11 +11,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
-from lakehouse.iceberg.metadata.arrow_frames import arrow_to_spark
+from lakehouse.iceberg.frames.frames import arrow_to_spark
 from lakehouse.iceberg.read.inputs import Input
 from lakehouse.tables.casts import Cast
-from lakehouse.tables.people import names_of
-from lakehouse.tables.person import INTEGER
+from lakehouse.tables.person import INTEGER, names_of
 from lakehouse.tables.quoting import identifier, literal
 from lakehouse.tables.table import IcebergTable
 

@@ -8,26 +8,48 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 
-from lakehouse.iceberg.evolve.managed_properties import (
-    DISTRIBUTION_PROPERTY,
-    MANAGED_PROPERTY,
-    declared_properties,
-    managed_properties,
-)
 from lakehouse.iceberg.evolve.schema_steps import Change, Order, Refusal, Step
 from lakehouse.iceberg.metadata.table_state import TableState
+from lakehouse.tables.declaration import RowLevel
 from lakehouse.tables.partitioning import PartitionField, SortField
 from lakehouse.tables.quoting import literal
-from lakehouse.tables.row_level import (
+from lakehouse.tables.table import IcebergTable
+from lakehouse.tables.table_properties import (
     COPY_ON_WRITE,
     DELETE_PROPERTY,
     ROW_LEVEL_PROPERTIES,
     ChosenRowLevel,
     choose_for_table,
     is_chosen,
+    table_properties,
 )
-from lakehouse.tables.table import IcebergTable
-from lakehouse.tables.table_properties import table_properties
+
+MANAGED_PROPERTY = "lakehouse.managed-properties"
+"""Table property: the names of properties that follow the declaration."""
+DISTRIBUTION_PROPERTY = "write.distribution-mode"
+
+
+def declared_properties(
+    table: IcebergTable, row_level: RowLevel = COPY_ON_WRITE
+) -> dict[str, str]:
+    """Return the declared Iceberg properties, without the format version.
+
+    :param row_level: the row-level mode if the declaration sets none.
+    """
+    properties = table_properties(table, row_level)
+    del properties["format-version"]
+    return properties
+
+
+def managed_properties(table: IcebergTable) -> str:
+    """Return the value of `MANAGED_PROPERTY`."""
+    return json.dumps(sorted(declared_properties(table)))
+
+
+def created_properties(table: IcebergTable) -> dict[str, str]:
+    """Return the properties for the creation of a table."""
+    return {**table_properties(table), MANAGED_PROPERTY: managed_properties(table)}
+
 
 _LOCATION = re.compile(
     r"(?:([a-z][a-z0-9+.-]*):)?(?://([^/]*))?(.*)", re.IGNORECASE | re.DOTALL

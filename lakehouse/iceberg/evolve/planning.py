@@ -1,28 +1,282 @@
 """Plan of a table's evolution to its declaration, and its execution."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import timedelta
+from itertools import count
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from lakehouse.errors import EvolutionRefused, PendingChanges
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.catalog.iceberg_release import PINNED, IcebergRelease
+from lakehouse.iceberg.commit.commit_retries import REF_ATTEMPTS, Failure, classify, pause
 from lakehouse.iceberg.commit.lock import table_lock
-from lakehouse.iceberg.commit.retry import REF_ATTEMPTS, Failure, classify, pause
 from lakehouse.iceberg.commit.snapshot_properties import commit_without_rows
-from lakehouse.iceberg.evolve.creation import NEWEST_FORMAT, create_table
-from lakehouse.iceberg.evolve.format_refusals import format_refusals
-from lakehouse.iceberg.evolve.layout_changes import layout_changes, upgrade_format
+from lakehouse.iceberg.evolve.layout_changes import (
+    created_properties,
+    layout_changes,
+    upgrade_format,
+)
 from lakehouse.iceberg.evolve.matched_columns import renamed_columns
-from lakehouse.iceberg.evolve.plan_warnings import warnings
 from lakehouse.iceberg.evolve.schema_changes import schema_changes
 from lakehouse.iceberg.evolve.schema_steps import Order, Refusal, Step
 from lakehouse.iceberg.metadata.code_versions import computed_parts, recorded_code_version
 from lakehouse.iceberg.metadata.commit_properties import CommitProperties
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import UNCHANGED_PROPERTY, History, read_history
-from lakehouse.iceberg.metadata.iceberg_release import PINNED, IcebergRelease
+from lakehouse.iceberg.metadata.snapshots import UNCHANGED_PROPERTY, History, read_history
+from lakehouse.iceberg.metadata.table_locations import create_namespace, new_location
 from lakehouse.iceberg.metadata.table_state import TableState, read_state
-from lakehouse.tables.table import IcebergTable
+from lakehouse.iceberg.metadata.type_conversion import iceberg_type
+from lakehouse.tables import types
+from lakehouse.tables.partitioning import PartitionField, Transform
+from lakehouse.tables.table import SOURCE_COLUMNS, IcebergTable
+from lakehouse.tables.table_properties import (
+    VECTORS_SINCE,
+    metrics_properties,
+    table_properties,
+)
+from lakehouse.tables.upkeep import in_days
+
+if TYPE_CHECKING:
+    from pyiceberg.partitioning import PartitionSpec
+    from pyiceberg.schema import Schema
+    from pyiceberg.table.sorting import SortOrder
+
+
+SNAPSHOT_DAYS = (7, 30)
+"""A shorter retention leaves too little time to notice and revert a mistake; a longer one keeps
+replaced files longer than needed.
+"""
+MANY_PARTITION_FIELDS = 3
+_FINE_GRAINED = ("float", "double", "timestamp", "timestamp_ntz")
+
+
+def warnings(
+    table: IcebergTable,
+    state: TableState | None,
+    iceberg: IcebergRelease,
+) -> Iterator[str]:
+    """Yield the warnings; `state` is None if the table does not exist.
+
+    :param iceberg: the release that writes the table.
+    """
+    yield from _partition_warnings(table)
+    yield from _upkeep_warnings(table)
+    yield from _z_order_warnings(table, iceberg)
+    yield from _format_warnings(table)
+    yield from _version_warnings(table)
+    if state is not None:
+        yield from _personal_warnings(table, state)
+
+
+def _partition_warnings(table: IcebergTable) -> Iterator[str]:
+    for field in table.partition_fields:
+        declared = table.column(field.column).type
+        if field.transform == "identity" and declared in _FINE_GRAINED:
+            coarser = (
+                "days(…)"
+                if declared.startswith("timestamp")
+                else "truncate or bucket of another column"
+            )
+            yield (
+                f"{table.name} is partitioned by each value of {field.column} ({declared}),"
+                f" which makes many tiny partitions; {coarser} makes fewer."
+            )
+    if len(table.partition_fields) > MANY_PARTITION_FIELDS:
+        yield (
+            f"{table.name} is partitioned by {len(table.partition_fields)} fields, which makes"
+            f" many tiny partitions; {MANY_PARTITION_FIELDS} are many already."
+        )
+
+
+def _upkeep_warnings(table: IcebergTable) -> Iterator[str]:
+    policy = table.upkeep_policy
+    kept, (least, most) = policy.keep_snapshots_for, SNAPSHOT_DAYS
+    # Time travel is not needed for logs of runs, and each append costs more with more
+    # snapshots.
+    if kept < timedelta(days=least) and not table.is_log_of_runs:
+        yield (
+            f"{table.name} keeps snapshots for {in_days(kept)}, after which earlier rows"
+            f" cannot be read or restored; expected {least} to {most} days."
+        )
+    elif kept > timedelta(days=most):
+        yield (
+            f"{table.name} keeps snapshots for {in_days(kept)}, and replaced files"
+            f" for as long; expected {least} to {most} days."
+        )
+    if policy.kept_by == "glue":
+        yield (
+            f"{table.name} is left to Glue's table optimizers, which apply does not make:"
+            " without them it is not compacted, and keeps all snapshots and orphan files;"
+            " see docs/upkeep.md, Left to Glue."
+        )
+
+
+def _z_order_warnings(table: IcebergTable, iceberg: IcebergRelease) -> Iterator[str]:
+    policy = table.upkeep_policy
+    if not policy.z_order:
+        return
+    if not policy.sort_by:
+        yield f"{table.name} declares z_order, and no columns for it; expected sort_by too."
+    columns = {name: table.column(name).type for name in policy.sort_by}
+    if lacking := iceberg.lacks_z_order_of(columns):
+        yield f"{table.name} declares z_order, and {lacking}: upkeep sorts by its columns in turn."
+
+
+def _format_warnings(table: IcebergTable) -> Iterator[str]:
+    if table_properties(table)["format-version"] != "3":
+        return
+    # Tested with PyIceberg 0.12, DuckDB 1.5.5 and Polars 2.1. Support by AWS is documented at
+    # https://docs.aws.amazon.com/prescriptive-guidance/latest/apache-iceberg-on-aws/table-spec-v3.html
+    yield (
+        f"{table.name} is of format version 3, for good once it is. Amazon Athena does not read"
+        " it, nor does Spark of EMR before 7.12 and of Glue 5.0; PyIceberg, DuckDB and Polars"
+        " do, and PyIceberg does not write it."
+    )
+
+
+def _version_warnings(table: IcebergTable) -> Iterator[str]:
+    """Warn if no rule rejects rows without a version key: all but one of them would be lost."""
+    of = table.versions.of if table.versions else ()
+    if not of or any(_must_have_value(table, name) for name in of):
+        return
+    rules = ", ".join(f"not_null({name!r})" for name in of)
+    yield (
+        f"{table.name}: rows without a value in {', '.join(of)} are versions of one another, of"
+        f" which only one is kept, and no rule rejects them; declare {rules} to quarantine them."
+    )
+
+
+def _must_have_value(table: IcebergTable, name: str) -> bool:
+    """Whether a column always has a value, or a rule rejects rows without one."""
+    if name in SOURCE_COLUMNS or table.column(name).required:
+        return True
+    return any(
+        name in rule.columns and not rule.cast and "NULL" in rule.predicate().upper()
+        for rule in table.row_rules
+        if rule.on_failure != "warn"
+    )
+
+
+def _personal_warnings(table: IcebergTable, state: TableState) -> Iterator[str]:
+    if state.is_empty:
+        return
+    present = {column.name.lower() for column in state.columns}
+    for name in sorted(table.personal_columns):
+        kept = any(
+            state.properties.get(key) != "none" for key in metrics_properties(table, name)
+        )
+        if name.lower() in present and kept:
+            yield (
+                f"{table.name}: {name} is personal from now on; the bounds of its values in the"
+                " metadata of files already written stay until those files are rewritten and"
+                " their snapshots have expired."
+            )
+
+
+NEWEST_FORMAT = 2
+"""The newest format version that PyIceberg can write."""
+_FIRST_PARTITION_ID = 1000
+"""First id of partition fields, as in Iceberg's specification."""
+_NAME_ENDINGS: Mapping[Transform, str] = {
+    "identity": "",
+    "years": "_year",
+    "months": "_month",
+    "days": "_day",
+    "hours": "_hour",
+    "bucket": "_bucket",
+    "truncate": "_trunc",
+}
+"""By transform, the suffix that Spark's DDL adds to a partition field's name."""
+
+
+def create_table(engine: Engine, table: IcebergTable) -> None:
+    """Create a table with its partitioning, sort order and properties; no JVM.
+
+    A later format than PyIceberg can write is set by the next step of the plan.
+
+    :raises TableAlreadyExistsError: if another writer created it first.
+    """
+    schema = _schema(table)
+    version = str(min(table.format_version, NEWEST_FORMAT))
+    create_namespace(engine.catalog, table.namespace)
+    engine.catalog.client.create_table(
+        table.name,
+        schema,
+        table.location or new_location(engine.catalog, table.name, uuid4().hex),
+        _partition_spec(table, schema),
+        _sort_order(table, schema),
+        {**created_properties(table), "format-version": version, "comment": table.comment},
+    )
+
+
+def _schema(table: IcebergTable) -> "Schema":
+    from pyiceberg.schema import Schema
+    from pyiceberg.types import NestedField
+
+    ids, fields = count(len(table.columns) + 1), []
+    for number, column in enumerate(table.columns, 1):
+        field_type = iceberg_type(types.parse(column.type), ids)
+        doc = column.doc or None
+        fields.append(NestedField(number, column.name, field_type, column.required, doc))
+    return Schema(*fields)
+
+
+def _partition_spec(table: IcebergTable, schema: "Schema") -> "PartitionSpec":
+    from pyiceberg.partitioning import PartitionField as IcebergField
+    from pyiceberg.partitioning import PartitionSpec
+    from pyiceberg.transforms import parse_transform
+
+    fields = []
+    for number, field in enumerate(table.partition_fields, _FIRST_PARTITION_ID):
+        source = schema.find_field(field.column)
+        transform = parse_transform(field.in_metadata)
+        fields.append(IcebergField(source.field_id, number, transform, _name(field)))
+    return PartitionSpec(*fields)
+
+
+def _name(field: PartitionField) -> str:
+    return f"{field.column}{_NAME_ENDINGS[field.transform]}"
+
+
+def _sort_order(table: IcebergTable, schema: "Schema") -> "SortOrder":
+    from pyiceberg.table.sorting import (
+        UNSORTED_SORT_ORDER,
+        NullOrder,
+        SortDirection,
+        SortField,
+        SortOrder,
+    )
+    from pyiceberg.transforms import parse_transform
+
+    fields = []
+    for declared in table.sort_fields:
+        source = schema.find_field(declared.field.column)
+        direction = SortDirection.DESC if declared.descending else SortDirection.ASC
+        nulls = NullOrder.NULLS_FIRST if declared.nulls_first else NullOrder.NULLS_LAST
+        transform = parse_transform(declared.field.in_metadata)
+        fields.append(SortField(source.field_id, transform, direction, nulls))
+    return SortOrder(*fields) if fields else UNSORTED_SORT_ORDER
+
+
+def format_refusals(
+    table: IcebergTable, state: TableState | None, iceberg: IcebergRelease
+) -> Iterator[Refusal]:
+    """Yield a refusal if the Iceberg release cannot write the table's format."""
+    current = state.format_version if state else 0
+    declared = table_properties(table)["format-version"]
+    reason = iceberg.refuses_format_3()
+    if max(int(declared), current) < VECTORS_SINCE or reason is None:
+        return
+    yield Refusal(
+        table.name,
+        "its format version",
+        str(current or "none yet"),
+        declared,
+        reason,
+        "Declare format_version=2, or write it by a newer Iceberg (LAKEHOUSE_ICEBERG).",
+    )
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,9 @@ from lakehouse.iceberg.evolve.schema_steps import (
     Refusal,
     Step,
     dotted,
+    moves,
+    with_added,
 )
-from lakehouse.iceberg.metadata.column_order import moves, with_added
 from lakehouse.iceberg.metadata.table_state import ColumnState, TableState
 from lakehouse.tables.quoting import identifier, literal
 from lakehouse.tables.table import IcebergTable

@@ -8,10 +8,13 @@ import json
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from lakehouse.iceberg.metadata.commit_properties import CommitProperties
-from lakehouse.iceberg.metadata.computed_parts import UNKNOWN_CODE, ComputedPart
-from lakehouse.iceberg.metadata.history import UNCHANGED_PROPERTY, History, Snapshot
-from lakehouse.iceberg.metadata.value_ranges import ValueRange, joined, text
+from lakehouse.iceberg.metadata.commit_properties import (
+    UNKNOWN_CODE,
+    CommitProperties,
+    ComputedPart,
+)
+from lakehouse.iceberg.metadata.snapshots import UNCHANGED_PROPERTY, History, Snapshot
+from lakehouse.iceberg.values.value_ranges import ValueRange, joined, text
 
 CODE_VERSION_KEY = "code_version"
 """Key in the record of an unchanged run: the code version of the existing rows."""

@@ -5,17 +5,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from lakehouse.iceberg.metadata.damaged_metadata import explain_table
-from lakehouse.iceberg.metadata.dangling_deletes import dangling_deletes
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import MAIN, History, history_of
-from lakehouse.iceberg.metadata.live_files import LiveFile, read_live_files
-from lakehouse.iceberg.metadata.location_files import (
-    LocationFile,
-    list_metadata_folder,
-    lost_metadata_files,
+from lakehouse.iceberg.catalog.damaged_metadata import explain_table
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.metadata.manifests import (
+    LiveFile,
+    dangling_deletes,
+    read_live_files,
+    read_manifests,
 )
-from lakehouse.iceberg.metadata.manifests import read_manifests
 from lakehouse.iceberg.metadata.measured_health import (
     SMALL_SHARE,
     PartitionHealth,
@@ -23,6 +20,12 @@ from lakehouse.iceberg.metadata.measured_health import (
     RefHealth,
     SnapshotPin,
     TableHealth,
+)
+from lakehouse.iceberg.metadata.snapshots import MAIN, History, history_of
+from lakehouse.iceberg.metadata.table_locations import (
+    LocationFile,
+    list_metadata_folder,
+    lost_metadata_files,
 )
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakehouse.errors import TableNotFound
-from lakehouse.iceberg.metadata.column_types import column_type
-from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.metadata.type_conversion import column_type
 from lakehouse.tables.partitioning import PartitionField, SortField
 from lakehouse.tables.types import ColumnType
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
-from lakehouse.iceberg.metadata.history import History, Snapshot
+from lakehouse.iceberg.metadata.snapshots import History, Snapshot
 
 Point = tuple[datetime, float]
 Series = tuple[Point, ...]

@@ -7,11 +7,11 @@ its rows as orphans. A failed or killed commit is in no log.
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from lakehouse.iceberg.metadata.location_files import (
+from lakehouse.iceberg.metadata.referenced_files import read_metadata_json
+from lakehouse.iceberg.metadata.table_locations import (
     list_metadata_folder,
     lost_metadata_files,
 )
-from lakehouse.iceberg.metadata.metadata_files import read_metadata_json
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table

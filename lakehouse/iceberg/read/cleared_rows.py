@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.metadata.commit_properties import PREFIX
-from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.read.pinned_frames import read_main
 from lakehouse.tables.table import SOURCE_COLUMNS, Column, IcebergTable, Merge
 

@@ -1,24 +1,110 @@
 """DataFrames of pinned inputs, filtered to the run's partitions."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from lakehouse.iceberg.metadata.all_partitions import rows_of
-from lakehouse.iceberg.metadata.changed_partitions import changed_values, is_timestamp_column
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.frames.pyspark_internals import make_active
+from lakehouse.iceberg.metadata.partition_metadata import changed_values, is_timestamp_column
+from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.metadata.table_state import names_at
-from lakehouse.iceberg.metadata.write_context import Run
-from lakehouse.iceberg.metadata.write_result import Pin
-from lakehouse.iceberg.read.changed_rows import keys_of_changed_rows
 from lakehouse.iceberg.read.inputs import Input
 from lakehouse.iceberg.read.row_version_inputs import EXISTING_OUTSIDE
-from lakehouse.iceberg.read.snapshot_rows import rows_at, rows_between
-from lakehouse.tables.quoting import identifier, in_values
+from lakehouse.iceberg.values.value_ranges import rows_of
+from lakehouse.iceberg.values.write_context import Run
+from lakehouse.iceberg.values.write_result import Pin
+from lakehouse.tables.quoting import identifier, in_values, json_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+
+_COUNT, _HASH = "__counted", "__hash"
+_NESTED = ("struct", "array", "map")
+
+
+def keys_of_changed_rows(
+    now: "DataFrame", before: "DataFrame", names: Mapping[str, str | None], keys: Sequence[str]
+) -> "DataFrame":
+    """Return the distinct keys of added, removed and changed rows, by a 64-bit hash of all
+    columns.
+
+    :param names: for each column of `now`, its name in `before`; None if it was missing there.
+    :param keys: columns of `now`.
+    """
+    types_now, types_before = dict(now.dtypes), dict(before.dtypes)
+    is_nested = {
+        name: (
+            types_now[name].startswith(_NESTED)
+            or bool(then and types_before[then].startswith(_NESTED))
+        )
+        for name, then in names.items()
+    }
+    sides = [
+        _with_counts(now, {name: name for name in names}, types_now, is_nested, keys, 1),
+        _with_counts(before, names, types_now, is_nested, keys, -1),
+    ]
+    hash_counts = (
+        sides[0].unionAll(sides[1]).groupBy(*map(identifier, keys), _HASH).agg({_COUNT: "sum"})
+    )
+    return (
+        hash_counts.where(f"`sum({_COUNT})` <> 0").selectExpr(*map(identifier, keys)).distinct()
+    )
+
+
+def _with_counts(
+    rows: "DataFrame",
+    names: Mapping[str, str | None],
+    types: Mapping[str, str],
+    is_nested: Mapping[str, bool],
+    keys: Sequence[str],
+    count: int,
+) -> "DataFrame":
+    values = {
+        name: _value(then, types[name], is_nested=is_nested[name])
+        for name, then in names.items()
+    }
+    # xxhash64 skips NULL: without the IS NULL terms, a value that moves to the next column
+    # would not be detected.
+    terms = ", ".join(f"{value}, {value} IS NULL" for value in values.values())
+    selected = [f"{values[key]} AS {identifier(key)}" for key in keys]
+    return rows.selectExpr(*selected, f"xxhash64({terms}) AS {_HASH}", f"{count} AS {_COUNT}")
+
+
+def _value(name: str | None, column_type: str, *, is_nested: bool) -> str:
+    if name is None:
+        return "'{}'" if is_nested else f"CAST(NULL AS {column_type})"
+    return (
+        json_of(f"struct({identifier(name)} AS v)")
+        if is_nested
+        else f"CAST({identifier(name)} AS {column_type})"
+    )
+
+
+def rows_at(engine: Engine, table: str, snapshot_id: int) -> "DataFrame":
+    """Return a table as of a snapshot.
+
+    With `spark.read.table`, Spark 3.5 ignores the option, and reads the newest rows.
+    """
+    return _load(engine, table, {"versionAsOf": str(snapshot_id)})
+
+
+def rows_between(
+    engine: Engine, table: str, since_snapshot_id: int, snapshot_id: int
+) -> "DataFrame":
+    """Return the rows appended after one snapshot, up to another."""
+    bounds = {
+        "start-snapshot-id": str(since_snapshot_id),
+        "end-snapshot-id": str(snapshot_id),
+    }
+    return _load(engine, table, bounds)
+
+
+def _load(engine: Engine, table: str, options: Mapping[str, str]) -> "DataFrame":
+    make_active(engine.spark)
+    name = engine.catalog.sql_name(table)
+    return engine.spark.read.format("iceberg").options(**options).load(name)
 
 
 def read(engine: Engine, pinned: Pin, where: str | None = None) -> "DataFrame":

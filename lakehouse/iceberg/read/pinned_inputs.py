@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from lakehouse.errors import SnapshotNotFound
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import History, first_rewriting, read_history
-from lakehouse.iceberg.metadata.write_result import Pin
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.metadata.snapshots import History, first_rewriting, read_history
 from lakehouse.iceberg.read.inputs import SINCE, Input
+from lakehouse.iceberg.values.write_result import Pin
 
 
 def pin(

@@ -5,17 +5,74 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import History, read_history
-from lakehouse.iceberg.metadata.write_context import Run
-from lakehouse.iceberg.metadata.write_result import Pin
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.metadata.commit_properties import CommitProperties
+from lakehouse.iceberg.metadata.snapshots import History, read_history
 from lakehouse.iceberg.read.inputs import SINCE, Input
-from lakehouse.iceberg.read.partitions_read_further import were_read_further
 from lakehouse.iceberg.read.pinned_inputs import pin
 from lakehouse.iceberg.read.rows_outside_partitions import was_left_out
-from lakehouse.iceberg.read.stale_partitions import followed, stale_by_source
+from lakehouse.iceberg.read.stale_partitions import commits_since, followed, stale_by_source
 from lakehouse.iceberg.read.withdrawn_deliveries import Withdrawn, withdrawn_by_source
+from lakehouse.iceberg.values.value_ranges import bound
+from lakehouse.iceberg.values.write_context import Partitions, Run
+from lakehouse.iceberg.values.write_result import Pin
 from lakehouse.tables.table import SOURCE_KEY, Append, IcebergTable, Merge
+
+
+def were_read_further(
+    target: History,
+    table: IcebergTable,
+    inputs: Mapping[str, Input],
+    partitions: Partitions | None,
+) -> bool:
+    """Whether some of a run's partitions were computed from rows after the watermark.
+
+    False for a table of versions, where repeated rows are kept once.
+    """
+    if partitions is None or table.overwritten_by is None or table.versions is not None:
+        return False
+    sources = {
+        declared.table
+        for declared in inputs.values()
+        if declared.mode == "incremental" and declared.by and not declared.outside
+    }
+    return any(_were_read_further(target, source, partitions) for source in sources)
+
+
+def _were_read_further(target: History, source: str, partitions: Partitions) -> bool:
+    watermark = target.watermark(source)
+    if watermark is None:
+        return False
+    commits = list(commits_since(target, source, watermark))
+    if not _are_all_kept(target, source, watermark, commits):
+        # The partitions of expired commits are unknown.
+        return True
+    further = (commit for commit in commits if commit.read.get(source, watermark) != watermark)
+    return any(_overlaps(commit, partitions) for commit in further)
+
+
+def _are_all_kept(
+    target: History, source: str, watermark: int, commits: list[CommitProperties]
+) -> bool:
+    """Whether the commits reach back to the one that set the watermark."""
+    if target.line[-1].is_first_snapshot or any(
+        commit.read.get(source) == watermark for commit in commits
+    ):
+        return True
+    runs = [snapshot.commit for snapshot in target.line if snapshot.commit]
+    return sum(bool(commit.read) for commit in runs) > len(commits)
+
+
+def _overlaps(commit: CommitProperties, partitions: Partitions) -> bool:
+    """Whether a commit computed rows of some partitions, which can have other bounds now."""
+    if not (commit.merged_ranges and partitions.ranges):
+        return not set(commit.partitions).isdisjoint(partitions.values)
+    bounds = tuple((bound(low), bound(high)) for low, high in commit.merged_ranges)
+    computed = Partitions((), bounds)
+    # Two ranges overlap if one starts within the other.
+    return any(partitions.touches(low) for low, _ in bounds) or any(
+        computed.touches(low) for low, _ in partitions.merged_ranges
+    )
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ partitions.
 from collections.abc import Mapping
 from dataclasses import replace
 
-from lakehouse.iceberg.metadata.write_context import Partitions
 from lakehouse.iceberg.read.inputs import Input, existing_rows
+from lakehouse.iceberg.values.write_context import Partitions
 from lakehouse.tables.quoting import identifier
 from lakehouse.tables.table import IcebergTable, Overwrite
 

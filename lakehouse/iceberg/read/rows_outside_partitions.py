@@ -1,22 +1,86 @@
 """Source rows that no run of a table reads, because they are in none of its partitions."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from lakehouse.iceberg.metadata.all_partitions import AllPartitions, rows_of
-from lakehouse.iceberg.metadata.changed_partitions import changed_values, is_timestamp_column
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import History, read_history
-from lakehouse.iceberg.metadata.value_ranges import text
-from lakehouse.iceberg.metadata.values_outside_partitions import outside_values
-from lakehouse.iceberg.metadata.write_context import Partitions, Run
-from lakehouse.iceberg.metadata.write_result import Pin, RuleResult, by_table
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.metadata.manifests import (
+    has_live_files,
+    partition_values,
+    read_manifests,
+    readable,
+)
+from lakehouse.iceberg.metadata.partition_metadata import (
+    changed_values,
+    is_timestamp_column,
+    partition_field_of,
+)
+from lakehouse.iceberg.metadata.snapshots import History, read_history
 from lakehouse.iceberg.read.inputs import Input
 from lakehouse.iceberg.read.stale_partitions import partition_only_sources, waiting_values
+from lakehouse.iceberg.values.value_ranges import AllPartitions, rows_of, text
+from lakehouse.iceberg.values.write_context import Partitions, Run
+from lakehouse.iceberg.values.write_result import Pin, RuleResult, by_table
 from lakehouse.tables.quoting import literal
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import IcebergTable
+
+if TYPE_CHECKING:
+    from pyiceberg.manifest import ManifestFile
+    from pyiceberg.partitioning import PartitionField
+    from pyiceberg.table import Table
+
+
+def outside_values(
+    table: "Table", snapshot_id: int, column: str, every: AllPartitions
+) -> Counter[Any]:
+    """Return the values of a partition column outside of all partitions, with the rows of their
+    files.
+
+    None represents rows without a value. A day is included if only some of its timestamps are
+    in a partition.
+
+    :raises DeclarationError: if some files have a partition spec without the column.
+    """
+    from pyiceberg.manifest import ManifestContent
+
+    rows: Counter[Any] = Counter()
+    for manifest in read_manifests(table, snapshot_id):
+        if not has_live_files(manifest):
+            continue
+        spec = table.specs()[manifest.partition_spec_id]
+        field = partition_field_of(table, spec, column)
+        if manifest.content == ManifestContent.DELETES or _is_within(
+            table, manifest, field, every
+        ):
+            continue
+        for entry in manifest.fetch_manifest_entry(table.io):
+            value = partition_values(table, spec, entry)[field.field_id]
+            if not every.has_all_of(value):
+                rows[value] += entry.data_file.record_count
+    return rows
+
+
+def _is_within(
+    table: "Table", manifest: "ManifestFile", field: "PartitionField", every: AllPartitions
+) -> bool:
+    """Whether all files of a manifest are in partitions, by its bounds."""
+    from pyiceberg.conversions import from_bytes
+
+    spec = table.specs()[manifest.partition_spec_id]
+    if not manifest.partitions:
+        return False
+    summary = manifest.partitions[spec.fields.index(field)]
+    lower, upper = summary.lower_bound, summary.upper_bound
+    if summary.contains_null or lower is None or upper is None:
+        return False
+    result_type: Any = field.transform.result_type(table.schema().find_type(field.source_id))
+    low = readable(from_bytes(result_type, lower), str(result_type))
+    high = readable(from_bytes(result_type, upper), str(result_type))
+    return every.has_between(low, high)
+
 
 HAS_PARTITION = "has_partition"
 """Name of the rule that these rows break, and their reason in the quarantine."""

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from lakehouse.iceberg.metadata.changed_partitions import partition_fields
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import History, history_of
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.metadata.manifests import read_files
-from lakehouse.iceberg.metadata.write_context import Run
-from lakehouse.iceberg.metadata.write_result import Pin, Scanned
+from lakehouse.iceberg.metadata.partition_metadata import partition_fields
+from lakehouse.iceberg.metadata.snapshots import History, history_of
 from lakehouse.iceberg.read.inputs import Input
+from lakehouse.iceberg.values.write_context import Run
+from lakehouse.iceberg.values.write_result import Pin, Scanned
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table

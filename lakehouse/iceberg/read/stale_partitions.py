@@ -11,13 +11,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.errors import DeclarationError
-from lakehouse.iceberg.metadata.all_partitions import AllPartitions
-from lakehouse.iceberg.metadata.changed_partitions import changed_values, partition_fields
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.metadata.commit_properties import CommitProperties
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import History, read_history
-from lakehouse.iceberg.metadata.write_context import Partitions
-from lakehouse.iceberg.metadata.write_result import Pin, by_table
+from lakehouse.iceberg.metadata.partition_metadata import changed_values, partition_fields
+from lakehouse.iceberg.metadata.snapshots import History, read_history
 from lakehouse.iceberg.read.inputs import Input
 from lakehouse.iceberg.read.pinned_frames import read
 from lakehouse.iceberg.read.pinned_inputs import pin_since, read_since
@@ -27,6 +24,9 @@ from lakehouse.iceberg.read.version_keys import (
     key_locations,
     key_terms,
 )
+from lakehouse.iceberg.values.value_ranges import AllPartitions
+from lakehouse.iceberg.values.write_context import Partitions
+from lakehouse.iceberg.values.write_result import Pin, by_table
 from lakehouse.tables.quoting import between, identifier, in_utc, without_zone
 from lakehouse.tables.table import IcebergTable
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import History, Snapshot, read_history
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.metadata.snapshots import History, Snapshot, read_history
 
 _CHANGED_ROWS = (
     "added-records",

@@ -8,15 +8,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.frames.frames import union_all
 from lakehouse.iceberg.metadata.commit_properties import PREFIX, REJECTED_SHA256, TAKES_OUT
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.frame_joins import union_all
-from lakehouse.iceberg.metadata.history import History, Snapshot, read_history
-from lakehouse.iceberg.metadata.spark_types import of_spark
+from lakehouse.iceberg.metadata.snapshots import History, Snapshot, read_history
 from lakehouse.iceberg.metadata.table_state import names_at
-from lakehouse.iceberg.metadata.write_result import Pin
+from lakehouse.iceberg.metadata.type_conversion import of_spark
 from lakehouse.iceberg.read.inputs import Input
 from lakehouse.iceberg.read.pinned_frames import read
+from lakehouse.iceberg.values.write_result import Pin
 from lakehouse.tables.quoting import identifier, json_of, literal
 
 if TYPE_CHECKING:

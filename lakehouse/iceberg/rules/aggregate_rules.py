@@ -14,9 +14,16 @@ from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.rules.evaluable_rule import EvaluableRule
 from lakehouse.iceberg.rules.rows import RowRule
 from lakehouse.tables import types
-from lakehouse.tables.bounds import Bounds, Number, bounds_of
 from lakehouse.tables.quoting import identifier
-from lakehouse.tables.rule import BoundOptions, CountOptions, DeclaringTable, Rule
+from lakehouse.tables.rule import (
+    BoundOptions,
+    Bounds,
+    CountOptions,
+    DeclaringTable,
+    Number,
+    Rule,
+    bounds_of,
+)
 from lakehouse.tables.table import IcebergTable
 
 _NUMBERS = types.INTEGER_TYPES | {"float", "double"}

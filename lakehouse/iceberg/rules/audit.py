@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.frame_joins import union_all
-from lakehouse.iceberg.metadata.write_result import RuleResult
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.frames.frames import union_all
+from lakehouse.iceberg.frames.parallel_jobs import concurrently, planned_once
 from lakehouse.iceberg.rules.column_profile import profile_aggregates, profile_of
 from lakehouse.iceberg.rules.evaluable_rule import (
     EvaluatedRows,
@@ -15,8 +15,7 @@ from lakehouse.iceberg.rules.evaluable_rule import (
     row_aggregates,
 )
 from lakehouse.iceberg.rules.failing_row_samples import sample_of, samples_of
-from lakehouse.iceberg.rules.parallel_jobs import concurrently
-from lakehouse.iceberg.rules.planned_once import planned_once
+from lakehouse.iceberg.values.write_result import RuleResult
 from lakehouse.tables.quoting import identifier
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import IcebergTable

@@ -8,17 +8,16 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 from lakehouse.errors import DeclarationError
-from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.metadata.health_measurement import measure_health
-from lakehouse.iceberg.metadata.history import History, Snapshot
 from lakehouse.iceberg.metadata.measured_health import TableHealth
-from lakehouse.iceberg.metadata.write_context import Partitions
-from lakehouse.iceberg.metadata.write_result import RuleResult
+from lakehouse.iceberg.metadata.snapshots import History, Snapshot
 from lakehouse.iceberg.read.pinned_frames import read_main
 from lakehouse.iceberg.rules.snapshot_aggregates import TableAggregate
-from lakehouse.tables.castable_rule import CastableRule
+from lakehouse.iceberg.values.write_context import Partitions
+from lakehouse.iceberg.values.write_result import RuleResult
 from lakehouse.tables.quoting import counts
-from lakehouse.tables.rule import Rule
+from lakehouse.tables.rule import CastableRule, Rule
 from lakehouse.tables.table import IcebergTable
 
 if TYPE_CHECKING:

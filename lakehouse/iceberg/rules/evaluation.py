@@ -3,10 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import MAIN, History, read_history
-from lakehouse.iceberg.metadata.write_context import Partitions, within_partitions
-from lakehouse.iceberg.metadata.write_result import Pin, RuleResult
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.metadata.snapshots import MAIN, History, read_history
 from lakehouse.iceberg.read.pinned_frames import read
 from lakehouse.iceberg.rules.audit import audit
 from lakehouse.iceberg.rules.evaluable_rule import (
@@ -15,6 +13,8 @@ from lakehouse.iceberg.rules.evaluable_rule import (
     evaluable,
 )
 from lakehouse.iceberg.rules.snapshot_aggregates import TableAggregate, values_of
+from lakehouse.iceberg.values.write_context import Partitions, within_partitions
+from lakehouse.iceberg.values.write_result import Pin, RuleResult
 from lakehouse.tables.table import IcebergTable
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lakehouse.iceberg.metadata.collected_rows import collect
-from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.frames.frames import collect
 from lakehouse.tables.masking import PERSON_SAMPLE_ROWS, redacted
 from lakehouse.tables.quoting import identifier, literal
 from lakehouse.tables.table import IcebergTable

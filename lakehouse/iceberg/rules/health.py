@@ -12,8 +12,7 @@ from typing import ClassVar, Self, Unpack
 from lakehouse.iceberg.commit.branch import kept_until
 from lakehouse.iceberg.rules.evaluable_rule import EvaluatedSnapshot
 from lakehouse.iceberg.rules.size_schema_and_freshness import MetadataRule
-from lakehouse.tables.bounds import Number, bounds_of
-from lakehouse.tables.rule import BoundOptions, OnFailure
+from lakehouse.tables.rule import BoundOptions, Number, OnFailure, bounds_of
 
 _UPKEEP_PERIOD = timedelta(days=1)
 """How long due upkeep can wait."""

@@ -7,14 +7,13 @@ from decimal import Decimal
 from typing import ClassVar, Unpack
 
 from lakehouse.errors import DeclarationError
-from lakehouse.iceberg.metadata.history import MAIN, read_history
-from lakehouse.iceberg.metadata.write_context import within_partitions
-from lakehouse.iceberg.metadata.write_result import RuleResult
+from lakehouse.iceberg.metadata.snapshots import MAIN, read_history
 from lakehouse.iceberg.rules.evaluable_rule import EvaluableRule, EvaluatedSnapshot
 from lakehouse.iceberg.rules.snapshot_aggregates import TableAggregate
-from lakehouse.tables.bounds import Bounds
+from lakehouse.iceberg.values.write_context import within_partitions
+from lakehouse.iceberg.values.write_result import RuleResult
 from lakehouse.tables.declaration import TableDeclaration, name_of
-from lakehouse.tables.rule import BoundOptions, DeclaringTable, Rule
+from lakehouse.tables.rule import BoundOptions, Bounds, DeclaringTable, Rule
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,10 +3,9 @@
 from typing import ClassVar
 
 from lakehouse.iceberg.rules.evaluable_rule import EvaluableRule
-from lakehouse.tables.bounds import Bounds
 from lakehouse.tables.declaration import TableDeclaration
-from lakehouse.tables.rule import OnFailure
-from lakehouse.tables.rule_validation import REFUSED_SHARE
+from lakehouse.tables.rule import Bounds, OnFailure
+from lakehouse.tables.table_validation import REFUSED_SHARE
 
 HALF = 0.5
 ENOUGH_ROWS = 100

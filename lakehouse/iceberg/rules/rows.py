@@ -11,12 +11,18 @@ from typing import ClassVar, Unpack
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.rules.evaluable_rule import EvaluableRule
 from lakehouse.tables import types
-from lakehouse.tables.bounds import bounds_text
-from lakehouse.tables.castable_rule import CastableRule, castable_text
 from lakehouse.tables.casts import Cast
 from lakehouse.tables.column import tuple_of
 from lakehouse.tables.quoting import identifier, literal, literals
-from lakehouse.tables.rule import CountOptions, OnFailure, Rule, ThresholdOptions
+from lakehouse.tables.rule import (
+    CastableRule,
+    CountOptions,
+    OnFailure,
+    Rule,
+    ThresholdOptions,
+    bounds_text,
+    castable_text,
+)
 
 _BLANK = r"^[\s\p{Z}\p{Cc}\p{Cf}]*$"
 """Unicode spaces and invisible characters."""

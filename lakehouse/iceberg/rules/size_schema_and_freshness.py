@@ -14,12 +14,19 @@ from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.erasure.erasure_commits import rows_erased_between
 from lakehouse.iceberg.evolve.schema_changes import schema_changes
 from lakehouse.iceberg.evolve.schema_steps import Step
-from lakehouse.iceberg.metadata.history import Snapshot
+from lakehouse.iceberg.metadata.snapshots import Snapshot
 from lakehouse.iceberg.metadata.table_state import read_state
-from lakehouse.iceberg.metadata.write_result import RuleResult
 from lakehouse.iceberg.rules.evaluable_rule import EvaluableRule, EvaluatedSnapshot
-from lakehouse.tables.bounds import Bounds, Number, bounds_of, hours
-from lakehouse.tables.rule import BoundOptions, OnFailure, Rule
+from lakehouse.iceberg.values.write_result import RuleResult
+from lakehouse.tables.rule import (
+    BoundOptions,
+    Bounds,
+    Number,
+    OnFailure,
+    Rule,
+    bounds_of,
+    hours,
+)
 
 _MB = 2**20
 

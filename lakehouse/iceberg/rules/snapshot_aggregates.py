@@ -8,11 +8,11 @@ from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING
 
 from lakehouse.errors import DeclarationError
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.frame_joins import union_all
-from lakehouse.iceberg.metadata.history import Snapshot
-from lakehouse.iceberg.metadata.write_result import Pin
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.frames.frames import union_all
+from lakehouse.iceberg.metadata.snapshots import Snapshot
 from lakehouse.iceberg.read.pinned_frames import read
+from lakehouse.iceberg.values.write_result import Pin
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -9,11 +9,17 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.commit.branch import is_of_write
 from lakehouse.iceberg.commit.kept_watermarks import carry_watermarks
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import MAIN, History, Snapshot, history_of, read_history
 from lakehouse.iceberg.metadata.measured_health import SnapshotPin
+from lakehouse.iceberg.metadata.snapshots import (
+    MAIN,
+    History,
+    Snapshot,
+    history_of,
+    read_history,
+)
 from lakehouse.iceberg.upkeep.free_lock import free_lock, run_step, skipped
 from lakehouse.iceberg.upkeep.rewrite_procedures import call_procedure
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult

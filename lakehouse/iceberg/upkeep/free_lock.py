@@ -8,10 +8,10 @@ from dataclasses import replace
 from time import monotonic
 
 from lakehouse.errors import TableBusy
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.commit.commit_retries import Failure, classify
 from lakehouse.iceberg.commit.lock import WriteLog, table_lock
-from lakehouse.iceberg.commit.retry import Failure, classify
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.spark_errors import one_line
+from lakehouse.iceberg.frames.spark_errors import one_line
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
 
 CHUNK_BYTES = 512 * 1024**2

@@ -3,9 +3,15 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.commit.branch import is_of_write
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import MAIN, History, Snapshot, history_of, read_history
+from lakehouse.iceberg.metadata.snapshots import (
+    MAIN,
+    History,
+    Snapshot,
+    history_of,
+    read_history,
+)
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table

@@ -4,13 +4,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lakehouse.iceberg.metadata.location_files import (
+from lakehouse.iceberg.metadata.referenced_files import NamedFile, named_files
+from lakehouse.iceberg.metadata.table_locations import (
     LocationFile,
     folder_key,
     list_location,
     path_key,
 )
-from lakehouse.iceberg.metadata.named_files import NamedFile, named_files
 from lakehouse.iceberg.upkeep.free_lock import verified
 from lakehouse.iceberg.upkeep.readers_view import ReadersView
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult

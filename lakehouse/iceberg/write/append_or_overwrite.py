@@ -4,30 +4,33 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.errors import UsageError
-from lakehouse.iceberg.metadata.frame_joins import with_keys, without_keys
-from lakehouse.iceberg.metadata.history import Snapshot
-from lakehouse.iceberg.metadata.write_result import Outcome, Quarantined, RuleResult
-from lakehouse.iceberg.read.pinned_frames import read_main
+from lakehouse.iceberg.frames.frames import with_keys, without_keys
+from lakehouse.iceberg.frames.parallel_jobs import concurrently
+from lakehouse.iceberg.metadata.snapshots import Snapshot
+from lakehouse.iceberg.read.pinned_frames import read_main, rows_at, rows_between
 from lakehouse.iceberg.read.row_version_inputs import has_no_partition
-from lakehouse.iceberg.read.snapshot_rows import rows_at, rows_between
 from lakehouse.iceberg.rules.audit import Audited, audit, count
 from lakehouse.iceberg.rules.evaluable_rule import EvaluableRule, evaluable
 from lakehouse.iceberg.rules.failing_row_samples import sample_of
-from lakehouse.iceberg.rules.parallel_jobs import concurrently
 from lakehouse.iceberg.rules.rows import RowRule
+from lakehouse.iceberg.values.write_result import Outcome, Quarantined, RuleResult
 from lakehouse.iceberg.write import stage
 from lakehouse.iceberg.write.prepared_frame import PreparedFrame, prepare
 from lakehouse.iceberg.write.publish_branch import publish, refuse, unchanged, with_counts
-from lakehouse.iceberg.write.quarantine import quarantine
-from lakehouse.iceberg.write.refused_share_result import evaluate_refusals, none_refused
-from lakehouse.iceberg.write.split_rows import count_terms, evaluated, split_rows
-from lakehouse.iceberg.write.staged_rules import evaluate_prepared, other_table_reader
+from lakehouse.iceberg.write.quarantine_writes import quarantine
+from lakehouse.iceberg.write.split_rows import (
+    count_terms,
+    evaluate_refusals,
+    evaluated,
+    none_refused,
+    split_rows,
+)
 from lakehouse.iceberg.write.withdrawn_rows import (
     Following,
     take_out_appended,
     take_out_computed,
 )
-from lakehouse.iceberg.write.write_attempt import Attempt
+from lakehouse.iceberg.write.write_attempt import Attempt, evaluate_prepared, other_table_reader
 from lakehouse.tables.quoting import identifier, in_utc, literals, without_zone
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import (

@@ -10,9 +10,15 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.errors import DeclarationError, WriteConflict
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.commit.branch import new_write_id
+from lakehouse.iceberg.commit.commit_retries import (
+    DIRECT_APPEND_ATTEMPTS,
+    Failure,
+    classify,
+    pause,
+)
 from lakehouse.iceberg.commit.lock import table_lock
-from lakehouse.iceberg.commit.retry import DIRECT_APPEND_ATTEMPTS, Failure, classify, pause
 from lakehouse.iceberg.commit.write_notifications import (
     notifying,
     published_of,
@@ -20,11 +26,10 @@ from lakehouse.iceberg.commit.write_notifications import (
 )
 from lakehouse.iceberg.evolve import planning
 from lakehouse.iceberg.metadata.commit_properties import CommitProperties
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import MAIN, history_of
-from lakehouse.iceberg.metadata.write_context import Run
-from lakehouse.iceberg.metadata.write_events import BegunWrite
-from lakehouse.iceberg.metadata.write_result import Published
+from lakehouse.iceberg.metadata.snapshots import MAIN, history_of
+from lakehouse.iceberg.values.write_context import Run
+from lakehouse.iceberg.values.write_events import BegunWrite
+from lakehouse.iceberg.values.write_result import Published
 from lakehouse.tables.table import IcebergTable
 
 if TYPE_CHECKING:

@@ -14,14 +14,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.commit.branch import kept_until, refused_branch
-from lakehouse.iceberg.commit.table_property import set_property, unset_property
+from lakehouse.iceberg.commit.snapshot_properties import set_property, unset_property
 from lakehouse.iceberg.metadata.commit_properties import PREFIX
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import History
-from lakehouse.iceberg.write.kept_rows import stage_rows
-from lakehouse.iceberg.write.kept_rows_folder import KeptRowsFolder
-from lakehouse.iceberg.write.quarantine import keys_to_remove, take_out
+from lakehouse.iceberg.metadata.snapshots import History
+from lakehouse.iceberg.write.kept_rows import KeptRowsFolder, stage_rows
+from lakehouse.iceberg.write.quarantine_writes import keys_to_remove, take_out
 from lakehouse.iceberg.write.write_attempt import Attempt, Write
 from lakehouse.tables.table import IcebergTable
 

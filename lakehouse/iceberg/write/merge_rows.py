@@ -4,14 +4,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lakehouse.iceberg.metadata.frame_joins import (
+from lakehouse.iceberg.frames.frames import (
     BROADCAST_KEY_LIMIT,
     BROADCAST_ROW_LIMIT,
     same_key,
     with_keys,
     without_keys,
 )
-from lakehouse.iceberg.metadata.write_result import Outcome, RuleResult
 from lakehouse.iceberg.read.version_keys import is_newer_sql, order_sql
 from lakehouse.iceberg.rules.audit import audit, count
 from lakehouse.iceberg.rules.column_profile import profile_aggregates, profile_of
@@ -22,6 +21,7 @@ from lakehouse.iceberg.rules.evaluable_rule import (
 )
 from lakehouse.iceberg.rules.failing_row_samples import sample_of
 from lakehouse.iceberg.rules.unique_and_references import KeyLookup, UniqueRule
+from lakehouse.iceberg.values.write_result import Outcome, RuleResult
 from lakehouse.iceberg.write import stage
 from lakehouse.iceberg.write.prepared_frame import (
     DELETED,
@@ -32,16 +32,20 @@ from lakehouse.iceberg.write.prepared_frame import (
     written_columns,
 )
 from lakehouse.iceberg.write.publish_branch import publish, refuse, unchanged, with_counts
-from lakehouse.iceberg.write.quarantine import quarantine
-from lakehouse.iceberg.write.refused_share_result import evaluate_refusals
-from lakehouse.iceberg.write.split_rows import Split, count_terms, evaluated, split_rows
-from lakehouse.iceberg.write.staged_rules import evaluate_prepared, other_table_reader
+from lakehouse.iceberg.write.quarantine_writes import quarantine
+from lakehouse.iceberg.write.split_rows import (
+    Split,
+    count_terms,
+    evaluate_refusals,
+    evaluated,
+    split_rows,
+)
 from lakehouse.iceberg.write.withdrawn_rows import Following, with_removed, without_refused
-from lakehouse.iceberg.write.write_attempt import Attempt
+from lakehouse.iceberg.write.write_attempt import Attempt, evaluate_prepared, other_table_reader
 from lakehouse.tables.quoting import counts, identifier, in_values, without_zone
 from lakehouse.tables.rule import Rule
-from lakehouse.tables.rule_validation import REFUSED_SHARE
 from lakehouse.tables.table import IcebergTable, Merge
+from lakehouse.tables.table_validation import REFUSED_SHARE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

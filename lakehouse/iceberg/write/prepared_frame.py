@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from lakehouse.errors import FrameMismatch
-from lakehouse.iceberg.metadata.spark_types import of_spark, widened
+from lakehouse.iceberg.metadata.type_conversion import of_spark, widened
 from lakehouse.iceberg.rules.rows import RowRule
-from lakehouse.iceberg.write.implied_rules import with_fitting_rules
 from lakehouse.iceberg.write.refused_row_keys import each_once, row_key_sql
+from lakehouse.iceberg.write.write_attempt import with_fitting_rules
 from lakehouse.tables import types
 from lakehouse.tables.casts import is_timestamp_sql
 from lakehouse.tables.masking import READABLE

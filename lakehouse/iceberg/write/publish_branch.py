@@ -6,24 +6,24 @@ from dataclasses import replace
 from typing import Any
 
 from lakehouse.iceberg.commit import branch
-from lakehouse.iceberg.commit.retry import FenceLost
-from lakehouse.iceberg.commit.table_property import set_property
+from lakehouse.iceberg.commit.commit_retries import FenceLost
+from lakehouse.iceberg.commit.snapshot_properties import set_property
 from lakehouse.iceberg.commit.write_notifications import published_of
 from lakehouse.iceberg.metadata.code_versions import (
     CODE_VERSION_KEY,
     computed_parts,
     recorded_code_version,
 )
-from lakehouse.iceberg.metadata.computed_parts import ComputedPart
-from lakehouse.iceberg.metadata.history import UNCHANGED_PROPERTY, History, Snapshot
-from lakehouse.iceberg.metadata.write_result import (
+from lakehouse.iceberg.metadata.commit_properties import ComputedPart
+from lakehouse.iceberg.metadata.snapshots import UNCHANGED_PROPERTY, History, Snapshot
+from lakehouse.iceberg.rules.evaluation import evaluate_age
+from lakehouse.iceberg.values.write_result import (
     Published,
     Quarantined,
     Refused,
     RuleResult,
     Unchanged,
 )
-from lakehouse.iceberg.rules.evaluation import evaluate_age
 from lakehouse.iceberg.write.due_removals import note_removal
 from lakehouse.iceberg.write.write_attempt import Attempt
 

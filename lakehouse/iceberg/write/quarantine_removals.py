@@ -10,14 +10,14 @@ its partitions and in none.
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.frame_joins import union_all, without_keys
-from lakehouse.iceberg.metadata.history import History, read_history
-from lakehouse.iceberg.metadata.write_context import Partitions, Run
-from lakehouse.iceberg.metadata.write_result import Pin, by_table
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.frames.frames import union_all, without_keys
+from lakehouse.iceberg.metadata.snapshots import History, read_history
 from lakehouse.iceberg.read.inputs import Input
 from lakehouse.iceberg.read.pinned_frames import read, read_main
 from lakehouse.iceberg.read.row_version_inputs import has_no_partition
+from lakehouse.iceberg.values.write_context import Partitions, Run
+from lakehouse.iceberg.values.write_result import Pin, by_table
 from lakehouse.iceberg.write.prepared_frame import DELETED, PreparedFrame, written_columns
 from lakehouse.iceberg.write.write_attempt import Attempt, ReevaluationScope
 from lakehouse.tables.quoting import identifier

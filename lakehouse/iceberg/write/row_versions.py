@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from lakehouse.errors import FrameMismatch
-from lakehouse.iceberg.metadata.frame_joins import BROADCAST_KEY_LIMIT, union_all, with_keys
-from lakehouse.iceberg.metadata.write_context import Partitions
+from lakehouse.iceberg.frames.frames import BROADCAST_KEY_LIMIT, union_all, with_keys
 from lakehouse.iceberg.read.inputs import Input
 from lakehouse.iceberg.read.row_version_inputs import (
     EXISTING,
@@ -22,6 +21,7 @@ from lakehouse.iceberg.read.version_keys import (
     key_locations,
     order_sql,
 )
+from lakehouse.iceberg.values.write_context import Partitions
 from lakehouse.iceberg.write.kept_rows import Keep, keep_on_one_machine
 from lakehouse.iceberg.write.prepared_frame import (
     DELETED,

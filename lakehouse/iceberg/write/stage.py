@@ -6,21 +6,62 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from lakehouse.iceberg.commit.retry import Failure, classify
-from lakehouse.iceberg.commit.snapshot_properties import NO_SETTINGS, session_with, writer_with
-from lakehouse.iceberg.metadata.frame_joins import (
+from lakehouse.iceberg.commit.commit_retries import Failure, classify
+from lakehouse.iceberg.commit.snapshot_properties import (
+    NO_SETTINGS,
+    session_with,
+    set_property,
+    writer_with,
+)
+from lakehouse.iceberg.frames.frames import (
     same_key_sql,
     settings_to_join_few,
     sized,
 )
-from lakehouse.iceberg.write.merge_row_level import row_level_chosen
 from lakehouse.iceberg.write.prepared_frame import DELETED, written_columns
 from lakehouse.iceberg.write.write_attempt import Attempt
 from lakehouse.tables.quoting import identifier
 from lakehouse.tables.table import Merge
+from lakehouse.tables.table_properties import (
+    COPY_ON_WRITE,
+    MERGE_PROPERTY,
+    choose_for_merge,
+    is_chosen,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameWriterV2
+
+
+@contextmanager
+def row_level_chosen(attempt: Attempt, changed_rows: int) -> Iterator[str]:
+    """Use the cheapest row-level mode for the merge in this block.
+
+    Yields the mode and the reason; empty if the declaration sets the mode. Iceberg reads the
+    mode only from table properties, so another mode is set during the merge, in 0.04 s. After a
+    failure it stays until the next write applies the declaration.
+
+    :param changed_rows: number of rows that the merge updates or deletes.
+    """
+    if not is_chosen(attempt.table):
+        yield ""
+        return
+    base, loaded = attempt.base, attempt.engine.catalog.load(attempt.table.name)
+    current = loaded.properties.get(MERGE_PROPERTY, COPY_ON_WRITE)
+    chosen = choose_for_merge(
+        current,
+        loaded.metadata.format_version,
+        base.count("total-records"),
+        base.count("total-position-deletes"),
+        changed_rows,
+    )
+    if chosen.mode == current:
+        yield str(chosen)
+        return
+    set_property(attempt.engine, attempt.table.name, MERGE_PROPERTY, chosen.mode)
+    yield str(chosen)
+    set_property(attempt.engine, attempt.table.name, MERGE_PROPERTY, current)
+
 
 _OVERWRITE_UNSUPPORTED = (
     "some, but not all, rows match",

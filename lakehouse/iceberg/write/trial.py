@@ -6,26 +6,29 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from lakehouse.errors import UsageError
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.frame_joins import union_all
-from lakehouse.iceberg.metadata.history import History, read_history
-from lakehouse.iceberg.metadata.write_context import Partitions, Run
-from lakehouse.iceberg.metadata.write_result import RuleResult
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.frames.frames import union_all
+from lakehouse.iceberg.metadata.snapshots import History, read_history
 from lakehouse.iceberg.read.inputs import Input
 from lakehouse.iceberg.read.pinned_frames import narrowed
 from lakehouse.iceberg.read.row_version_inputs import outside_name, with_version_reads
 from lakehouse.iceberg.rules.audit import audit, count
 from lakehouse.iceberg.rules.evaluable_rule import EvaluableRule, evaluable
+from lakehouse.iceberg.values.write_context import Partitions, Run
+from lakehouse.iceberg.values.write_result import RuleResult
 from lakehouse.iceberg.write.append_or_overwrite import in_partitions
 from lakehouse.iceberg.write.kept_rows import Keep, keep_on_one_machine
 from lakehouse.iceberg.write.merge_rows import merge_key_rule
 from lakehouse.iceberg.write.prepared_frame import DELETED, PreparedFrame, prepare
-from lakehouse.iceberg.write.refused_share_result import evaluate_refusals
 from lakehouse.iceberg.write.row_versions import select_versions
-from lakehouse.iceberg.write.split_rows import count_terms, evaluated, split_rows
-from lakehouse.tables.quoting import identifier
+from lakehouse.iceberg.write.split_rows import (
+    count_terms,
+    evaluate_refusals,
+    evaluated,
+    split_rows,
+)
+from lakehouse.tables.quoting import identifier, meant_name
 from lakehouse.tables.rule import Rule
-from lakehouse.tables.suggestions import meant_name
 from lakehouse.tables.table import IcebergTable, Merge, OverwritePartitions
 
 if TYPE_CHECKING:

@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.frame_joins import union_all, with_keys, without_keys
-from lakehouse.iceberg.metadata.write_result import Pin
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.frames.frames import union_all, with_keys, without_keys
 from lakehouse.iceberg.read.inputs import Input
 from lakehouse.iceberg.read.pinned_frames import read
 from lakehouse.iceberg.read.withdrawn_deliveries import Withdrawn, rows_withdrawn
+from lakehouse.iceberg.values.write_result import Pin
 from lakehouse.iceberg.write import stage
 from lakehouse.iceberg.write.prepared_frame import BROKEN, DELETED, PreparedFrame, prepare
 from lakehouse.iceberg.write.write_attempt import Attempt

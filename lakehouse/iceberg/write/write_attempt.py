@@ -4,23 +4,27 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.commit.branch import audit_branch
 from lakehouse.iceberg.erasure.suppression_list import SuppressionList
 from lakehouse.iceberg.metadata.commit_properties import CommitProperties
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import History, Snapshot, read_history
-from lakehouse.iceberg.metadata.value_ranges import text
-from lakehouse.iceberg.metadata.write_context import Partitions, Run
-from lakehouse.iceberg.metadata.write_result import Outcome, Pin, by_table
+from lakehouse.iceberg.metadata.snapshots import History, Snapshot, read_history
 from lakehouse.iceberg.read.inputs import Input
+from lakehouse.iceberg.read.pinned_frames import read, read_main, rows_at
 from lakehouse.iceberg.read.rows_outside_partitions import OutsidePartitions
-from lakehouse.iceberg.read.snapshot_rows import rows_at
 from lakehouse.iceberg.read.withdrawn_deliveries import Withdrawn
+from lakehouse.iceberg.rules.evaluable_rule import EvaluatedSnapshot, evaluable
+from lakehouse.iceberg.rules.evaluation import evaluate_snapshot
+from lakehouse.iceberg.values.value_ranges import text
+from lakehouse.iceberg.values.write_context import Partitions, Run
+from lakehouse.iceberg.values.write_result import Outcome, Pin, RuleResult, by_table
 from lakehouse.iceberg.write.kept_rows import Keep
+from lakehouse.tables.rule import castable_if_fits
 from lakehouse.tables.table import Append, IcebergTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
 
 Compute = Callable[..., "DataFrame"]
 Write = Callable[..., Outcome]
@@ -216,3 +220,54 @@ class Attempt:
     def existing(self) -> "DataFrame":
         """Return the rows at the start of the branch."""
         return rows_at(self.engine, self.table.name, self.base.snapshot_id)
+
+
+def with_fitting_rules(table: IcebergTable, columns: Sequence[str]) -> IcebergTable:
+    """Return the table with a rule for each column whose values may not fit its type; as it is
+    if it has no quarantine.
+    """
+    if not table.quarantining_rules:
+        return table
+    rules = [
+        castable_if_fits(name, table.column(name).type)
+        for name in columns
+        if name not in table.casts
+    ]
+    return replace(table, rules=(*table.rules, *rules)) if rules else table
+
+
+def evaluate_prepared(attempt: Attempt) -> list[RuleResult]:
+    """Evaluate the rules that need metadata or metrics of other tables."""
+    rules = evaluable(attempt.table.rules)
+    if all(rule.reads_rows for rule in rules):
+        return []
+    history = attempt.history()
+    evaluated = EvaluatedSnapshot(
+        attempt.engine,
+        attempt.table,
+        history,
+        history.head(attempt.branch),
+        attempt.snapshot_ids,
+        attempt.run.partitions,
+    )
+    return evaluate_snapshot(evaluated, rules)
+
+
+def other_table_reader(attempt: Attempt) -> "Callable[[str], DataFrame]":
+    """Return a function that reads another table for a staged write: as pinned by the write, or
+    current.
+
+    The table itself is read from the branch, so that rows can reference rows of the same write.
+    """
+    pins = attempt.snapshot_ids
+
+    def read_other(name: str) -> "DataFrame":
+        if name == attempt.table.name:
+            return read(attempt.engine, Pin(name, attempt.history().refs[attempt.branch]))
+        return (
+            read(attempt.engine, Pin(name, pins[name]))
+            if name in pins
+            else read_main(attempt.engine, name)
+        )
+
+    return read_other

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from lakehouse.errors import FrameMismatch, WriteConflict
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.commit import branch
-from lakehouse.iceberg.commit.lock import WriteLog, table_lock
-from lakehouse.iceberg.commit.retry import (
+from lakehouse.iceberg.commit.commit_retries import (
     EXECUTOR_LOSS_ATTEMPTS,
     WRITE_ATTEMPTS,
     Failure,
@@ -26,6 +26,7 @@ from lakehouse.iceberg.commit.retry import (
     classify,
     pause,
 )
+from lakehouse.iceberg.commit.lock import WriteLog, table_lock
 from lakehouse.iceberg.commit.write_notifications import notifying, report_unfinished
 from lakehouse.iceberg.erasure.erase_again import erase_again
 from lakehouse.iceberg.erasure.suppression_list import (
@@ -34,11 +35,7 @@ from lakehouse.iceberg.erasure.suppression_list import (
     SuppressionList,
 )
 from lakehouse.iceberg.evolve import planning
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import History, read_history
-from lakehouse.iceberg.metadata.write_context import Run
-from lakehouse.iceberg.metadata.write_events import BegunWrite
-from lakehouse.iceberg.metadata.write_result import Outcome, Published, Unchanged
+from lakehouse.iceberg.metadata.snapshots import History, read_history
 from lakehouse.iceberg.read.inputs import Input
 from lakehouse.iceberg.read.pinned_frames import read_inputs
 from lakehouse.iceberg.read.pinned_inputs import read_since
@@ -48,6 +45,9 @@ from lakehouse.iceberg.read.rows_outside_partitions import find_left_out, stampe
 from lakehouse.iceberg.read.scanned_files import with_scanned
 from lakehouse.iceberg.read.stale_partitions import affected_partitions, watermarks
 from lakehouse.iceberg.rules.evaluation import evaluate_age
+from lakehouse.iceberg.values.write_context import Run
+from lakehouse.iceberg.values.write_events import BegunWrite
+from lakehouse.iceberg.values.write_result import Outcome, Published, Unchanged
 from lakehouse.iceberg.write.append_or_overwrite import rows_attempt
 from lakehouse.iceberg.write.due_removals import finish_removals
 from lakehouse.iceberg.write.kept_rows import KeptRows, keeping_rows
@@ -62,13 +62,14 @@ from lakehouse.iceberg.write.publish_branch import (
     keep_blocked,
     remember_unchanged,
 )
-from lakehouse.iceberg.write.quarantine import keys_to_remove, take_out
-from lakehouse.iceberg.write.quarantine_outside_partitions import (
+from lakehouse.iceberg.write.quarantine_removals import plan_reevaluation
+from lakehouse.iceberg.write.quarantine_writes import (
     evaluate_left_out,
+    keys_to_remove,
     quarantine_left_out,
+    take_out,
     with_left_out,
 )
-from lakehouse.iceberg.write.quarantine_removals import plan_reevaluation
 from lakehouse.iceberg.write.row_versions import has_unique_keys, select_versions
 from lakehouse.iceberg.write.withdrawn_rows import following
 from lakehouse.iceberg.write.write_attempt import (

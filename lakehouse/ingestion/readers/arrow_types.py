@@ -10,8 +10,8 @@ from lakehouse.errors import FileRejected
 from lakehouse.ingestion.readers.byte_source import Readable, spooled
 from lakehouse.ingestion.readers.csv_header import expected_header, plan_header
 from lakehouse.tables import types
-from lakehouse.tables.escaping import quoted
 from lakehouse.tables.feed import Feed
+from lakehouse.tables.quoting import quoted
 
 if TYPE_CHECKING:
     import pyarrow as pa

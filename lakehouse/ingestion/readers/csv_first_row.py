@@ -9,8 +9,8 @@ import re
 from lakehouse.errors import FileRejected
 from lakehouse.ingestion.readers.csv_header import expected_header
 from lakehouse.ingestion.readers.csv_rows import csv_values, row_pattern
-from lakehouse.tables.escaping import shown
 from lakehouse.tables.feed import Feed
+from lakehouse.tables.quoting import shown
 
 MORE_COLUMNS = 1000
 """How many undeclared columns a file may have."""

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from lakehouse.errors import FileRejected
-from lakehouse.tables.escaping import quoted
 from lakehouse.tables.feed import DELIMITERS, INGEST_COLUMNS, Feed
+from lakehouse.tables.quoting import quoted
 
 _SHOWN_NAMES = 30
 _NEW_NAME = re.compile(r"^[A-Za-z][A-Za-z0-9_]*$")

@@ -8,7 +8,7 @@ from typing import Any
 
 from lakehouse import errors
 from lakehouse.errors import FileRejected, JobFailed, LakehouseError
-from lakehouse.iceberg.metadata.write_result import (
+from lakehouse.iceberg.values.write_result import (
     Outcome,
     Pin,
     Published,
@@ -18,8 +18,7 @@ from lakehouse.iceberg.metadata.write_result import (
     Scanned,
     Unchanged,
 )
-from lakehouse.tables.bounds import Bounds, Number
-from lakehouse.tables.rule import Rule
+from lakehouse.tables.rule import Bounds, Number, Rule
 
 OUTCOME, ERROR = "lakehouse/outcome", "lakehouse/error"
 """Keys of the job's messages."""

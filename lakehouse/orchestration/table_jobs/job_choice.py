@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from lakehouse.runtime.project_code import process_code
 from lakehouse.settings import Settings, TableJob
+from lakehouse.spark.project_code import process_code
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lakehouse.runtime.code_on_executors import content_digest, zip_bytes
-from lakehouse.runtime.project_code import process_code
 from lakehouse.settings import Settings
+from lakehouse.spark.project_code import content_digest, process_code, zip_bytes
 
 if TYPE_CHECKING:
     from lakehouse.storage.s3 import S3ObjectStore

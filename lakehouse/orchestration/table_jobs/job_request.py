@@ -6,12 +6,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.errors import JobFailed
-from lakehouse.iceberg.metadata.write_context import Run
+from lakehouse.iceberg.values.write_context import Run
 from lakehouse.settings import Settings
 
 if TYPE_CHECKING:
+    from lakehouse.iceberg.catalog.engine import Engine
     from lakehouse.iceberg.erasure.suppression_list import ErasedIds
-    from lakehouse.iceberg.metadata.engine import Engine
 
 _OF_RUN = (
     "run_id",

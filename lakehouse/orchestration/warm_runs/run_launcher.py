@@ -14,7 +14,7 @@ from lakehouse.orchestration.dagster_internals import (
     report_canceling,
     worker_health,
 )
-from lakehouse.orchestration.orphaned_runs import worker_of
+from lakehouse.orchestration.runs.orphaned_runs import worker_of
 
 if TYPE_CHECKING:
     from lakehouse.orchestration.dagster_internals import (

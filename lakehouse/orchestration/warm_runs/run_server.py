@@ -39,9 +39,9 @@ _NEEDED = (
     "lakehouse.project",
     "lakehouse.ingestion.feed_asset",
     "lakehouse.orchestration.iceberg_asset",
-    "lakehouse.orchestration.table_partitions",
+    "lakehouse.orchestration.partitions.partition_bounds",
     "lakehouse.iceberg.write.write_audit_publish",
-    "lakehouse.runtime.spark",
+    "lakehouse.spark.spark_session",
 )
 """Modules that nearly every run imports."""
 

@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lakehouse.orchestration.instance import open_instance
+from lakehouse.orchestration.runs.instance import open_instance
 from lakehouse.privacy.places.scrubbed_place import ScrubbedPlace
 from lakehouse.privacy.verifier.columns import HeldColumns
 from lakehouse.privacy.verifier.file_part import FilePart, SearchState
-from lakehouse.privacy.verifier.records import RecordFields
+from lakehouse.privacy.verifier.record_search import RecordFields
 from lakehouse.privacy.verifier.search import state_of
 from lakehouse.settings import Settings
 from lakehouse.tables.person import Person

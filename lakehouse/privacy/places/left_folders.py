@@ -12,19 +12,19 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lakehouse.errors import TableBusy
-from lakehouse.iceberg.write.kept_rows_folder import KEPT_ROWS, KeptRowsFolder, list_folders
-from lakehouse.ingestion.ingest import feed_lock, remove_staged
-from lakehouse.ingestion.staged_rows import by_writer, is_left, open_staging
+from lakehouse.iceberg.write.kept_rows import KEPT_ROWS, KeptRowsFolder, list_folders
+from lakehouse.ingestion.ingest_attempt import feed_lock, remove_staged
+from lakehouse.ingestion.staging.staged_rows import by_writer, is_left, open_staging
 from lakehouse.orchestration.table_jobs.job_code import RUNS
 from lakehouse.privacy.places.scrubbed_place import ScrubbedPlace
-from lakehouse.runtime.code_on_executors import is_code_zip
-from lakehouse.runtime.spark_server import with_server
-from lakehouse.runtime.temporary_folders import (
+from lakehouse.settings import Settings
+from lakehouse.spark.project_code import is_code_zip
+from lakehouse.spark.spark_folders import (
     process_of,
     temporary_folder,
     temporary_folders,
 )
-from lakehouse.settings import Settings
+from lakehouse.spark.spark_server import with_server
 from lakehouse.storage.object_store import StoredObject
 from lakehouse.storage.stores import open_store
 

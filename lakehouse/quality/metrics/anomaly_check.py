@@ -1,25 +1,173 @@
 """The check that a table's metrics match their recent history; it only warns."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
+from statistics import median
 from zoneinfo import ZoneInfo
 
 import dagster as dg
 
-from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.catalog.catalog import Catalog
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.rules.column_profile import DISTINCT_COUNT, NULL_FRACTION
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.metadata_keys import sample_table
-from lakehouse.quality.anomaly.detection import WINDOW_DAYS
-from lakehouse.quality.metrics.compared_metrics import (
-    ComparedMetric,
-    comparable,
-    compare_metrics,
-    last_measured,
+from lakehouse.quality.metrics.detection import (
+    COUNT,
+    FRACTION,
+    GROWTH,
+    WINDOW_DAYS,
+    Evaluation,
+    Kind,
+    Point,
+    evaluate,
 )
-from lakehouse.quality.metrics.metric import NO_ANOMALY, RECORD_COUNT, Metric
+from lakehouse.quality.metrics.metric import (
+    DAILY_GROWTH,
+    FAILED_FRACTION,
+    NO_ANOMALY,
+    NR_ROWS,
+    RECORD_COUNT,
+    Metric,
+)
 from lakehouse.quality.metrics.run_metrics import metrics_of_run
 from lakehouse.tables.quoting import literals
+
+_SHOWN = 8
+"""The number of days summarized; for one weekday, two months."""
+
+
+def explain(evaluation: Evaluation, kind: Kind, unit: str) -> str:
+    """Return the value, the history that it is compared with, and the violated or satisfied
+    bound.
+
+    :param unit: the counted unit, such as `rows`; fractions are shown in percent.
+    """
+    shown = evaluation.past[-_SHOWN:]
+    values = [point.value for point in shown]
+    newest = evaluation.point
+    days = f"{newest.day:%A}s" if evaluation.same_weekday else "days with a value"
+    unit_text = f" {unit}" if unit else ""
+    return (
+        f"{_number(newest.value, kind)}{unit_text} on {newest.day:%A}"
+        f" {newest.day.day} {newest.day:%B %Y}; the last {len(shown)} {days} had"
+        f" {_number(min(values), kind)} to {_number(max(values), kind)} (median"
+        f" {_number(median(values), kind)}); expected {_bounds(evaluation, kind)}."
+    )
+
+
+def _bounds(evaluation: Evaluation, kind: Kind) -> str:
+    least, most = _number(evaluation.least, kind), _number(evaluation.most, kind)
+    if evaluation.is_low:
+        return f"at least {least}"
+    if evaluation.is_high:
+        return f"at most {most}"
+    return f"{least} to {most}"
+
+
+def _number(value: float, kind: Kind) -> str:
+    return f"{100 * value:.2f} %" if kind.is_fraction else f"{value:,.0f}"
+
+
+@dataclass(frozen=True)
+class ComparedMetric:
+    """A metric, and its evaluation against its history."""
+
+    metric: Metric
+    kind: Kind
+    evaluation: Evaluation
+
+    def __str__(self) -> str:
+        name = self.metric.name
+        return f"{name}: {explain(self.evaluation, self.kind, _unit(name))}"
+
+
+def comparable(measured: Sequence[Metric]) -> list[Metric]:
+    """Return the metrics of a table. If writes recorded failed shares, leave out those recorded
+    by check-only runs.
+
+    A write evaluates incoming rows; a check-only run evaluates published rows, which contain no
+    rejected rows. Among its zeros, a normal share of rejected rows would be an anomaly.
+    """
+    writes = {metric.run_id for metric in measured if metric.name == RECORD_COUNT}
+    if not writes:
+        return list(measured)
+    share = f"{FAILED_FRACTION}."
+    return [
+        metric
+        for metric in measured
+        if metric.run_id in writes or not metric.name.startswith(share)
+    ]
+
+
+def last_measured(measured: Sequence[Metric]) -> list[Metric]:
+    """Return the last value of each metric. Metrics that the last run of their kind did not
+    record are left out: their check or column was removed or renamed.
+
+    :param measured: metrics of one table, oldest first.
+    """
+    last = {metric.name: metric for metric in measured}
+    last_runs = {_base(metric): metric.run_id for metric in measured}
+    return [metric for metric in last.values() if metric.run_id == last_runs[_base(metric)]]
+
+
+def _base(metric: Metric) -> str:
+    return metric.name.partition(".")[0]
+
+
+def compare_metrics(
+    newest: Iterable[Metric], past: Sequence[Metric], zone: tzinfo
+) -> list[ComparedMetric]:
+    """Compare the newest metrics of a table with their history; skip metrics with too little
+    history.
+
+    :param past: metrics of the same table, oldest first.
+    :param zone: the time zone of the table's days.
+    """
+    compared = []
+    for metric in newest:
+        kind = kind_of(metric)
+        if kind is None:
+            continue
+        past_points = []
+        for other in past:
+            is_alike = other.name == metric.name and kind_of(other) is kind
+            if is_alike and other.measured_at < metric.measured_at:
+                past_points.append(_point(other, zone))
+        evaluation = evaluate(past_points, _point(metric, zone), kind, of_rows=metric.of_rows)
+        if evaluation is not None:
+            compared.append(ComparedMetric(metric, kind, evaluation))
+    return compared
+
+
+def kind_of(metric: Metric) -> Kind | None:
+    """Return how a metric is compared, or None if it is not.
+
+    Row counts of partition runs are not compared: such runs have one day or many.
+    """
+    name, _, of = metric.name.partition(".")
+    if name in (FAILED_FRACTION, NULL_FRACTION) and of != NO_ANOMALY:
+        return FRACTION
+    if name == DAILY_GROWTH:
+        return GROWTH
+    return COUNT if name in (NR_ROWS, DISTINCT_COUNT) and metric.partition is None else None
+
+
+def _point(metric: Metric, zone: tzinfo) -> Point:
+    return Point(metric.measured_at.astimezone(zone).date(), metric.value)
+
+
+def _unit(name: str) -> str:
+    name, _, of = name.partition(".")
+    return {
+        NR_ROWS: "rows",
+        DAILY_GROWTH: "rows more since midnight",
+        FAILED_FRACTION: f"of the rows fail {of}",
+        NULL_FRACTION: f"of the rows have no {of}",
+        DISTINCT_COUNT: f"different {of}",
+    }[name]
+
 
 _FIELDS = ("table_name", "metric", "value", "measured_at", "snapshot_id", "partition", "run_id")
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.iceberg.metadata.time_series import Point, Series
 from lakehouse.quality.metrics.metric import FAILED_FRACTION, NO_ANOMALY, RECORD_COUNT
 

@@ -4,8 +4,8 @@ rows, deletion vectors, tags, files of each format; and it writes on.
 
 import pytest
 
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.copy.copy_table import copy_table
-from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse_tests.conftest import newer_iceberg, on_embedded_alone
 
 NAME = "silver.orders"

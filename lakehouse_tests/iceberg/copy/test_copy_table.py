@@ -26,13 +26,11 @@ from pyiceberg.types import (
 )
 
 from lakehouse.errors import LakehouseError, TableDamaged
+from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.iceberg.copy import copy_table as copying
-from lakehouse.iceberg.copy import write_files
 from lakehouse.iceberg.copy.copy_table import TableCopy, copy_table
-from lakehouse.iceberg.copy.moved_deletes import moved_deletes, moved_deletion_vectors
-from lakehouse.iceberg.copy.moved_paths import MovedPaths
-from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.iceberg.metadata.named_files import named_files
+from lakehouse.iceberg.copy.moved_files import MovedPaths, moved_deletes, moved_deletion_vectors
+from lakehouse.iceberg.metadata.referenced_files import named_files
 from lakehouse.settings import Settings
 from lakehouse_tests.conftest import settings_at
 from lakehouse_tests.iceberg.position_deletes import delete_first_rows
@@ -190,7 +188,7 @@ def test_a_copy_that_was_cut_short_is_not_seen_and_goes_on(
     catalog: Catalog, target: Catalog, monkeypatch
 ) -> None:
     source = made(catalog)
-    real, streamed = write_files.FileCopier._stream, []
+    real, streamed = copying.FileCopier._stream, []
 
     def stream(copier, file, new_path):
         streamed.append(file.path)
@@ -198,8 +196,8 @@ def test_a_copy_that_was_cut_short_is_not_seen_and_goes_on(
             raise Killed
         real(copier, file, new_path)
 
-    monkeypatch.setattr(write_files, "_AT_ONCE", 1)
-    monkeypatch.setattr(write_files.FileCopier, "_stream", stream)
+    monkeypatch.setattr(copy_table, "_AT_ONCE", 1)
+    monkeypatch.setattr(copying.FileCopier, "_stream", stream)
     with pytest.raises(Killed):
         copied(source, target)
     assert target.tables() == []
@@ -216,7 +214,7 @@ def test_other_rows_at_the_new_place_are_not_registered(
     source = made(catalog)
     delete_row(source, 1)
     monkeypatch.setattr(
-        write_files, "moved_deletes", lambda _, __, content, ___: moved_nothing(content)
+        copy_table, "moved_deletes", lambda _, __, content, ___: moved_nothing(content)
     )
 
     with pytest.raises(LakehouseError, match=r"main has 3 rows .* expected 2 with"):

@@ -9,8 +9,8 @@ from uuid import uuid4
 import pyarrow as pa
 import pytest
 
-from lakehouse.iceberg.copy.row_checksum import RowChecksum, has_readable_rows, row_checksum
-from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.iceberg.catalog.catalog import Catalog
+from lakehouse.iceberg.copy.copy_table import RowChecksum, has_readable_rows, row_checksum
 from lakehouse.settings import Settings
 
 COLUMNS = pa.schema(

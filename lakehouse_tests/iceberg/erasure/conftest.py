@@ -2,8 +2,8 @@
 
 import pytest
 
-from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.catalog.catalog import Catalog
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.settings import Settings
 from lakehouse_tests.iceberg.erasure.people import no_spark
 

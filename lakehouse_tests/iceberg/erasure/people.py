@@ -7,11 +7,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.evolve.planning import ensure
 from lakehouse.iceberg.metadata.commit_properties import CommitProperties
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import MAIN, read_history
-from lakehouse.iceberg.metadata.named_files import named_files
+from lakehouse.iceberg.metadata.referenced_files import named_files
+from lakehouse.iceberg.metadata.snapshots import MAIN, read_history
 from lakehouse.tables.person import Person
 from lakehouse.tables.table import Append, Column, IcebergTable
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.erasure import delete_rows as delete_rows_module
 from lakehouse.iceberg.erasure.delete_rows import count_rows, delete_rows
 from lakehouse.iceberg.erasure.find_rows import FileRows, find_rows
 from lakehouse.iceberg.erasure.position_deletes import live_delete_files
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.tables.person import Person
 from lakehouse.tables.table import Append, Column
 from lakehouse_tests.iceberg.erasure.people import (

@@ -3,13 +3,13 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timezone
 
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.erasure.delete_rows import delete_rows
 from lakehouse.iceberg.erasure.erasure_commits import rows_erased_between
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.rules.evaluable_rule import EvaluatedSnapshot
 from lakehouse.iceberg.rules.size_schema_and_freshness import row_count_change
-from lakehouse.quality.metrics.growth import growth_since_midnight
+from lakehouse.quality.metrics.run_metrics import growth_since_midnight
 from lakehouse_tests.iceberg.erasure.people import ANNA, ORDERS, REQUEST, fill
 
 

@@ -7,14 +7,14 @@ from itertools import count
 import pytest
 from pyiceberg.table import Table
 
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.erasure.commit_files import has_removed_entries
 from lakehouse.iceberg.erasure.delete_rows import count_rows, delete_rows
-from lakehouse.iceberg.erasure.removal_steps import (
+from lakehouse.iceberg.erasure.remove_from_files import (
     clean_manifests,
     rewrite_erased_files,
 )
 from lakehouse.iceberg.erasure.remove_unnamed import remove_unnamed
-from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.manifests import files
 from lakehouse_tests.iceberg.erasure.people import (
     ANNA,

@@ -6,9 +6,9 @@ import sys
 import pyarrow as pa
 import pytest
 
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.erasure.arrow_ids import is_blank, is_id_among, normal_ids, text_of
 from lakehouse.iceberg.erasure.suppression_list import normal_id_sql
-from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.tables.person import normal_id
 from lakehouse_tests.frames import frame_of
 

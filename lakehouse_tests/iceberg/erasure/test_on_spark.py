@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.commit.branch import is_audit
 from lakehouse.iceberg.erasure.delete_rows import count_rows, delete_rows
 from lakehouse.iceberg.erasure.remove_from_files import remove_from_files
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.tables.person import Person
 from lakehouse.tables.table import Append, Column, IcebergTable
 from lakehouse_tests.conftest import with_format_3

@@ -5,11 +5,11 @@ from datetime import date
 
 import pytest
 
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.erasure.delete_rows import delete_rows
 from lakehouse.iceberg.erasure.erasure_commits import touched_partitions
-from lakehouse.iceberg.metadata.changed_partitions import changed_values
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.iceberg.metadata.partition_metadata import changed_values
+from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.read.pinned_inputs import pin_since
 from lakehouse.iceberg.read.stale_tables import has_news
 from lakehouse_tests.iceberg.erasure.people import ANNA, ORDERS, REQUEST, fill

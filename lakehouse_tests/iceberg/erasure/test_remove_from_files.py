@@ -5,16 +5,16 @@ from datetime import date
 
 import pytest
 
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.erasure.delete_rows import delete_rows
-from lakehouse.iceberg.erasure.removal_steps import (
+from lakehouse.iceberg.erasure.remove_from_files import (
     clean_manifests,
+    remove_from_files,
     rewrite_erased_files,
 )
-from lakehouse.iceberg.erasure.remove_from_files import remove_from_files
 from lakehouse.iceberg.erasure.remove_unnamed import remove_unnamed
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.manifests import files
+from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.read.pinned_inputs import pin_since
 from lakehouse_tests.conftest import on_embedded_alone, with_format_3
 from lakehouse_tests.iceberg.erasure.people import (

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.erasure.rewritten_file import rewrite_without
-from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse_tests.iceberg.erasure.people import ORDERS, fill
 from lakehouse_tests.iceberg.upkeep.tables import local_path
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from lakehouse.iceberg.catalog.catalog import Catalog
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.erasure.remove_unnamed import remove_unnamed
-from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.tables.table import IcebergTable
 from lakehouse_tests.conftest import settings_at
 from lakehouse_tests.iceberg.erasure.people import ORDERS, content, fill, no_spark

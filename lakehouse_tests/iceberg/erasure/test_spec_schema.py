@@ -6,9 +6,9 @@ from decimal import Decimal
 import pytest
 from pyiceberg.table import Table
 
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.erasure.delete_rows import delete_rows
-from lakehouse.iceberg.erasure.removal_steps import clean_manifests, rewrite_erased_files
-from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.erasure.remove_from_files import clean_manifests, rewrite_erased_files
 from lakehouse.tables.table import Column
 from lakehouse_tests.iceberg.erasure.people import ANNA, ORDERS, REQUEST, content, fill, tag
 

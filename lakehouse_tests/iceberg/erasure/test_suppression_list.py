@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.erasure.suppression_list import (
     FilteredRows,
     RowTimestamp,
     SuppressionList,
 )
-from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.read.inputs import latest
 from lakehouse.tables.person import normal_id
 from lakehouse.tables.table import Column, IcebergTable, Versions

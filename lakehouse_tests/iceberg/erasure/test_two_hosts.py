@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 from pyiceberg.table import Transaction
 
+from lakehouse.iceberg.catalog.catalog import Catalog
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.erasure.remove_unnamed import remove_unnamed
-from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.upkeep.step_result import StepResult
 from lakehouse.settings import Settings
 from lakehouse_tests.iceberg.erasure.people import ORDERS, content, fill, no_spark

@@ -7,7 +7,7 @@ import json
 from typing import Any
 from uuid import uuid4
 
-from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse_tests.iceberg.upkeep.tables import NAME, local_path
 
 _DAY_MS = 86_400_000

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 from threading import Thread
 from time import sleep
 
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.upkeep.expire_snapshots import expire_snapshots
 from lakehouse.iceberg.upkeep.remove_orphans import remove_orphans
 from lakehouse.upkeep.compaction import compact

@@ -11,9 +11,8 @@ from urllib.parse import urlparse
 
 import pytest
 
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.live_files import read_live_files
-from lakehouse.iceberg.metadata.manifests import files, read_manifests
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.metadata.manifests import files, read_live_files, read_manifests
 from lakehouse.iceberg.metadata.measured_health import PartitionKey
 
 NAME = "silver.sick"

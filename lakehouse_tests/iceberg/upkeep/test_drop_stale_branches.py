@@ -3,10 +3,10 @@
 from datetime import UTC, datetime, timedelta
 from secrets import token_hex
 
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.commit.branch import audit_branch, new_write_id, refused_branch
 from lakehouse.iceberg.commit.lock import table_lock
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.upkeep.stale_branches import drop_stale_branches
 from lakehouse_tests.iceberg.upkeep.tables import NAME, create
 

@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from lakehouse.iceberg.metadata.history import History, Snapshot
 from lakehouse.iceberg.metadata.measured_health import SnapshotPin
+from lakehouse.iceberg.metadata.snapshots import History, Snapshot
 from lakehouse.iceberg.upkeep.expire_snapshots import earliest_needed
 
 NOW = datetime(2024, 6, 30, tzinfo=UTC)

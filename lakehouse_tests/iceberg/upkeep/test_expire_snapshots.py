@@ -5,13 +5,13 @@ from datetime import UTC, datetime
 import pytest
 from pyspark.sql.functions import lit
 
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.commit.snapshot_properties import commit_without_rows
 from lakehouse.iceberg.metadata.commit_properties import CommitProperties
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import read_history
-from lakehouse.iceberg.metadata.location_files import list_location, path_key
 from lakehouse.iceberg.metadata.manifests import files
 from lakehouse.iceberg.metadata.measured_health import SnapshotPin
+from lakehouse.iceberg.metadata.snapshots import read_history
+from lakehouse.iceberg.metadata.table_locations import list_location, path_key
 from lakehouse.iceberg.upkeep.expire_snapshots import expire_snapshots, find_pins
 from lakehouse.upkeep.compaction import compact
 from lakehouse_tests.conftest import on_embedded_alone

@@ -15,12 +15,9 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame
 
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.evolve import planning
-from lakehouse.iceberg.metadata.all_partitions import AllPartitions
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import read_history
-from lakehouse.iceberg.metadata.write_context import Partitions, Run
-from lakehouse.iceberg.metadata.write_result import Outcome, Unchanged
+from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.read.inputs import (
     Input,
     changed_keys,
@@ -30,6 +27,9 @@ from lakehouse.iceberg.read.inputs import (
 )
 from lakehouse.iceberg.read.stale_partitions import stale_values
 from lakehouse.iceberg.upkeep.expire_snapshots import expire_snapshots, find_pins
+from lakehouse.iceberg.values.value_ranges import AllPartitions
+from lakehouse.iceberg.values.write_context import Partitions, Run
+from lakehouse.iceberg.values.write_result import Outcome, Unchanged
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Append, Column, IcebergTable, Merge, OverwritePartitions
 from lakehouse.upkeep.compaction import compact

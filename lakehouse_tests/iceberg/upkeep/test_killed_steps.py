@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.named_files import named_files
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.metadata.referenced_files import named_files
 from lakehouse.iceberg.upkeep.expire_snapshots import expire_snapshots
 from lakehouse.iceberg.upkeep.remove_orphans import remove_orphans
-from lakehouse.runtime.deployment import open_engine
+from lakehouse.orchestration.deployment import open_engine
 from lakehouse.settings import Settings
 from lakehouse.upkeep.compaction import compact
 from lakehouse_tests.iceberg.upkeep.killed_steps import STEPS, leave_orphans, make_table

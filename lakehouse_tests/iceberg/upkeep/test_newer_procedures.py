@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.upkeep.remove_orphans import remove_orphans
 from lakehouse.settings import Settings
 from lakehouse.upkeep.compaction import compact

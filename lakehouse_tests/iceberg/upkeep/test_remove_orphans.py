@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.location_files import list_location
-from lakehouse.iceberg.upkeep.remove_lost_metadata import remove_lost_metadata
-from lakehouse.iceberg.upkeep.remove_orphans import remove_orphans
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.metadata.table_locations import list_location
+from lakehouse.iceberg.upkeep.remove_orphans import remove_lost_metadata, remove_orphans
 from lakehouse_tests.conftest import newer_iceberg, on_embedded_alone
 from lakehouse_tests.iceberg.upkeep.tables import (
     NAME,

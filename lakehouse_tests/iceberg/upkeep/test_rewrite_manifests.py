@@ -1,6 +1,6 @@
 """Manifest rewrites keep one manifest of each kind per partition spec; statistics."""
 
-from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.metadata.manifests import read_manifests
 from lakehouse.upkeep.manifest_rewrite import rewrite_manifests
 from lakehouse.upkeep.table_statistics import compute_statistics

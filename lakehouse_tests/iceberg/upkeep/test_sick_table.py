@@ -8,13 +8,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.metadata.manifests import files, read_manifests
 from lakehouse.iceberg.metadata.measured_health import PartitionKey
+from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.upkeep.expire_snapshots import expire_snapshots
-from lakehouse.iceberg.upkeep.remove_lost_metadata import remove_lost_metadata
-from lakehouse.iceberg.upkeep.remove_orphans import remove_orphans
+from lakehouse.iceberg.upkeep.remove_orphans import remove_lost_metadata, remove_orphans
 from lakehouse.iceberg.upkeep.step_result import StepResult
 from lakehouse.upkeep.compaction import compact
 from lakehouse.upkeep.manifest_rewrite import rewrite_manifests

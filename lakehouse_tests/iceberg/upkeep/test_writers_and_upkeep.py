@@ -11,11 +11,11 @@ from threading import Event, Thread
 
 import pytest
 
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import read_history
-from lakehouse.iceberg.metadata.write_result import Published
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.upkeep.expire_snapshots import expire_snapshots
 from lakehouse.iceberg.upkeep.step_result import StepResult
+from lakehouse.iceberg.values.write_result import Published
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Append, Column, IcebergTable, Merge
 from lakehouse.upkeep.compaction import compact

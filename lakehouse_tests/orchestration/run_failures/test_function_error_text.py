@@ -7,8 +7,8 @@ import re
 import pytest
 
 from lakehouse.errors import ComputeFailed, FrameMismatch
+from lakehouse.orchestration.failure_texts import explained
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
-from lakehouse.orchestration.run_failures.function_error_text import explained
 from lakehouse.tables.table import Column, IcebergTable, Overwrite
 
 TABLE = IcebergTable(

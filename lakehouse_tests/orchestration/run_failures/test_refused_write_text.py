@@ -2,8 +2,8 @@
 run.
 """
 
-from lakehouse.iceberg.metadata.write_result import Refused
-from lakehouse.orchestration.run_failures.refused_write_text import refusal
+from lakehouse.iceberg.values.write_result import Refused
+from lakehouse.orchestration.failure_texts import refusal
 
 RUN = "0123abcd-0000-4000-8000-000000000000"
 

@@ -9,7 +9,7 @@ import dagster as dg
 import pytest
 
 from lakehouse.errors import ComputeFailed, FrameMismatch, SparkEnded
-from lakehouse.orchestration.run_failures.withheld_values import (
+from lakehouse.orchestration.withheld_values import (
     cause_without_data,
     values_withheld,
 )

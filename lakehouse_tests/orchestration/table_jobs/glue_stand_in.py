@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 import boto3
 
-from lakehouse.runtime import jars, jvm
 from lakehouse.settings import Settings
+from lakehouse.spark import jars, jvm
 
 _STATES = {None: "RUNNING", 0: "SUCCEEDED"}
 _JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"

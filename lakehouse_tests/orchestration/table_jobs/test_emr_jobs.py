@@ -22,14 +22,14 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
 
 from lakehouse.errors import SettingsError
-from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.write_result import Unchanged
+from lakehouse.iceberg.catalog.catalog import Catalog
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.values.write_result import Unchanged
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
-from lakehouse.orchestration.instance import open_instance
 from lakehouse.orchestration.io_manager import IcebergIOManager
-from lakehouse.orchestration.run_result import RunResult
-from lakehouse.orchestration.runs import materialize
+from lakehouse.orchestration.runs.instance import open_instance
+from lakehouse.orchestration.runs.run_in_process import materialize
+from lakehouse.orchestration.runs.run_result import RunResult
 from lakehouse.orchestration.table_jobs import job_services
 from lakehouse.orchestration.table_jobs.job_answer import outcome_message
 from lakehouse.orchestration.table_jobs.job_choice import TableJobs

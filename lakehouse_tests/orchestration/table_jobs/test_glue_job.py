@@ -16,14 +16,14 @@ import dagster as dg
 import pyarrow as pa
 import pytest
 
-from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.iceberg.metadata.pyspark_internals import has_context
-from lakehouse.iceberg.metadata.spark_line import is_spark_3
-from lakehouse.iceberg.metadata.write_result import Published
+from lakehouse.iceberg.catalog.catalog import Catalog
+from lakehouse.iceberg.catalog.iceberg_release import is_spark_3
+from lakehouse.iceberg.frames.pyspark_internals import has_context
+from lakehouse.iceberg.values.write_result import Published
 from lakehouse.orchestration.asset_keys import asset_key
-from lakehouse.orchestration.instance import open_instance
-from lakehouse.orchestration.run_result import RunResult
-from lakehouse.orchestration.runs import materialize
+from lakehouse.orchestration.runs.instance import open_instance
+from lakehouse.orchestration.runs.run_in_process import materialize
+from lakehouse.orchestration.runs.run_result import RunResult
 from lakehouse.orchestration.table_jobs import job_services
 from lakehouse.orchestration.table_jobs.job_answer import OUTCOME, outcome_message
 from lakehouse.project import load_project

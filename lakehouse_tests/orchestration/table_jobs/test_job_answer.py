@@ -8,7 +8,10 @@ from decimal import Decimal
 import pytest
 
 from lakehouse.errors import ComputeFailed, JobFailed, WriteConflict
-from lakehouse.iceberg.metadata.write_result import (
+from lakehouse.iceberg.rules.refused_share import refused_share, without_blocking
+from lakehouse.iceberg.rules.rows import not_null
+from lakehouse.iceberg.rules.size_schema_and_freshness import row_count
+from lakehouse.iceberg.values.write_result import (
     Outcome,
     Pin,
     Published,
@@ -18,9 +21,6 @@ from lakehouse.iceberg.metadata.write_result import (
     Scanned,
     Unchanged,
 )
-from lakehouse.iceberg.rules.refused_share import refused_share, without_blocking
-from lakehouse.iceberg.rules.rows import not_null
-from lakehouse.iceberg.rules.size_schema_and_freshness import row_count
 from lakehouse.iceberg.write.merge_rows import merge_key_rule
 from lakehouse.orchestration.asset_checks import checked_rules
 from lakehouse.orchestration.table_jobs.compute_in_job import reported_rules

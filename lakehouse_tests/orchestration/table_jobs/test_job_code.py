@@ -12,8 +12,8 @@ import pytest
 from lakehouse.orchestration.table_jobs import job_code
 from lakehouse.orchestration.table_jobs.job_choice import TableJobs
 from lakehouse.orchestration.table_jobs.job_code import SCRIPT, publish_code
-from lakehouse.runtime.project_code import process_code
 from lakehouse.settings import Settings, TableJob
+from lakehouse.spark.project_code import process_code
 from lakehouse.storage.s3 import S3ObjectStore, open_bucket
 from lakehouse_tests.cli.projects import forget
 
@@ -69,7 +69,7 @@ def test_the_archive_has_the_lakehouse_and_what_the_project_imported(project):
     store = open_bucket(project)
     names = names_in(store, publish_code(project, store))
 
-    assert {"lakehouse/table_job.py", "lakehouse/runtime/log4j2.properties"} <= set(names)
+    assert {"lakehouse/table_job.py", "lakehouse/spark/log4j2.properties"} <= set(names)
     assert [name for name in names if name.startswith("code_")] == [
         "code_help.py",
         "code_shop/__init__.py",

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 import pytest
 
 from lakehouse.errors import JobFailed
-from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.write_context import Partitions, Run
+from lakehouse.iceberg.catalog.catalog import Catalog
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.values.write_context import Partitions, Run
 from lakehouse.orchestration.table_jobs.job_request import JobRequest
 from lakehouse.privacy.gone import GoneList
 

@@ -12,8 +12,8 @@ import pytest
 
 from lakehouse.iceberg.erasure.suppression_list import NO_SUPPRESSION, SuppressionList
 from lakehouse.ingestion.collect import collect_files
-from lakehouse.ingestion.delivery import Delivery
-from lakehouse.ingestion.ingest import lock_feed
+from lakehouse.ingestion.collected_files import Delivery
+from lakehouse.ingestion.ingest_attempt import lock_feed
 from lakehouse.privacy.delivered_files import FilesRewritten, rewrite_files
 from lakehouse.settings import Settings
 from lakehouse.storage.object_store import LocalObjectStore, ObjectStore

@@ -10,7 +10,7 @@ import pytest
 from lakehouse.iceberg.erasure.suppression_list import NO_SUPPRESSION
 from lakehouse.ingestion.archive import archive_files
 from lakehouse.ingestion.collect import collect_files
-from lakehouse.ingestion.ingest import lock_feed
+from lakehouse.ingestion.ingest_attempt import lock_feed
 from lakehouse.ingestion.rewritten_files import NOTHING, RewrittenFiles
 from lakehouse.privacy.delivered_files import find_in_files
 from lakehouse.tables.feed import Feed, FeedColumn
@@ -249,9 +249,9 @@ def test_what_cannot_be_told_is_listed_and_can_be_erased_as_a_whole(
 
 
 def test_a_format_that_cannot_leave_rows_out_is_named(folder, monkeypatch) -> None:
-    from lakehouse.ingestion.readers import formats
+    from lakehouse.ingestion.readers import file_formats
 
-    monkeypatch.setattr(formats, "ROW_BYTES", {})
+    monkeypatch.setattr(file_formats, "ROW_BYTES", {})
     key = folder.put(f"{ARCHIVED}c.{{}}.csv", MIXED)
 
     (listed,) = folder.erase().unreadable

@@ -6,10 +6,10 @@ from functools import partial
 
 import pytest
 
-from lakehouse.iceberg.metadata.write_result import Published, Unchanged
+from lakehouse.iceberg.values.write_result import Published, Unchanged
 from lakehouse.ingestion.archive_names import hashed_name
+from lakehouse.ingestion.delivery_decisions import deliveries, reject
 from lakehouse.ingestion.land import land
-from lakehouse.ingestion.withdraw_delivery import deliveries, reject
 from lakehouse.tables.feed import bronze_table
 from lakehouse_tests.privacy.files.conftest import CUSTOMERS, MIXED, WITHOUT, sha256
 
@@ -67,8 +67,8 @@ def test_either_form_delivered_again_lands_nothing_and_can_be_rejected_and_lande
 @pytest.fixture
 def idle_engine(settings):
     """An engine whose catalog has no table."""
-    from lakehouse.iceberg.metadata.catalog import Catalog
-    from lakehouse.iceberg.metadata.engine import Engine
+    from lakehouse.iceberg.catalog.catalog import Catalog
+    from lakehouse.iceberg.catalog.engine import Engine
 
     def no_session():
         raise AssertionError("Spark was asked for")

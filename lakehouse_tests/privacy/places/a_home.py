@@ -9,8 +9,8 @@ import sqlite3
 from collections.abc import Callable, Mapping
 from contextlib import closing
 
-from lakehouse.runtime.temporary_folders import temporary_folder
 from lakehouse.settings import Settings
+from lakehouse.spark.spark_folders import temporary_folder
 from lakehouse_tests.privacy.places.a_person import EMAIL, PASSPORT
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from lakehouse.privacy.places.elsewhere import places_elsewhere, sent_alerts
+from lakehouse.privacy.places.scrub import places_elsewhere, sent_alerts
 
 pytestmark = pytest.mark.unit
 
@@ -47,7 +47,7 @@ def test_a_folder_in_the_home_is_none(settings):
 
 
 def test_the_instance_of_a_new_home_keeps_nothing_elsewhere(settings):
-    from lakehouse.orchestration.instance import dagster_home
+    from lakehouse.orchestration.runs.instance import dagster_home
 
     dagster_home(settings)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse.privacy.places import value_masker
+from lakehouse.privacy.places import scrub as scrubbing
 from lakehouse.privacy.places.scrub import scrub_places
 from lakehouse.settings import Settings
 from lakehouse_tests.privacy.places.a_person import EMAIL, NEIGHBOUR, PASSPORT, PERSON, traces
@@ -157,8 +157,8 @@ def test_a_file_that_is_appended_to_keeps_its_length(settings):
 
 
 def test_values_at_any_offset_of_a_large_file_are_masked(settings, monkeypatch):
-    monkeypatch.setattr(value_masker, "_CHUNK_BYTES", 50)
-    monkeypatch.setattr(value_masker, "_MARGIN_BYTES", 0)
+    monkeypatch.setattr(scrubbing, "_CHUNK_BYTES", 50)
+    monkeypatch.setattr(scrubbing, "_MARGIN_BYTES", 0)
     content = b"".join(b"-" * number + EMAIL.encode() for number in range(60))
     put(settings, "a.log", content)
 

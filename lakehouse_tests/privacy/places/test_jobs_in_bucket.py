@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from lakehouse.ingestion import staged_rows
+from lakehouse.ingestion.staging import staged_rows
 from lakehouse.privacy.places.left_folders import remove_left_folders
 from lakehouse.settings import Settings
 from lakehouse.storage.s3 import S3ObjectStore, open_bucket

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse.iceberg.write.kept_rows_folder import KeptRowsFolder
-from lakehouse.ingestion.ingest import feed_lock
+from lakehouse.iceberg.write.kept_rows import KeptRowsFolder
+from lakehouse.ingestion.ingest_attempt import feed_lock
 from lakehouse.privacy.places.left_folders import remove_left_folders, wait_for_spark
-from lakehouse.runtime.temporary_folders import temporary_folder
 from lakehouse.settings import Settings
+from lakehouse.spark.spark_folders import temporary_folder
 from lakehouse.storage.stores import open_store
 from lakehouse_tests.privacy.places.a_person import EMAIL
 

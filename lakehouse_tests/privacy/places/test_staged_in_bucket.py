@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from lakehouse.ingestion import staged_rows
-from lakehouse.ingestion.staged_rows import BucketStaging, open_staging
+from lakehouse.ingestion.staging import staged_rows
+from lakehouse.ingestion.staging.staged_rows import BucketStaging, open_staging
 from lakehouse.privacy.places.left_folders import remove_left_folders
 from lakehouse.settings import Settings
 from lakehouse_tests.conftest import keep_versions

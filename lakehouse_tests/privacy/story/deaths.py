@@ -7,8 +7,8 @@ from typing import Any
 from lakehouse.cli.program import run
 from lakehouse.iceberg.erasure import remove_from_files, remove_unnamed
 from lakehouse.privacy import delivered_files, erasure, erasure_steps, recompute
-from lakehouse.privacy import erase as erasing
-from lakehouse.privacy.places.value_masker import ValueMasker
+from lakehouse.privacy import run_erasure as erasing
+from lakehouse.privacy.places.scrub import ValueMasker
 from lakehouse.settings import Settings
 from lakehouse_tests.privacy.an_erasure import NAMED, Home
 from lakehouse_tests.processes import kill_this_process

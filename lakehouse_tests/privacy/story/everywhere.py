@@ -17,36 +17,36 @@ from lakehouse.alerts.alerts_sensor import NAME as ALERTS
 from lakehouse.assets.bronze.bnpl_transactions_raw import TABLE as RAW
 from lakehouse.definitions import FEEDS, PROJECT, TABLES, definitions
 from lakehouse.errors import LakehouseError
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.erasure.delete_rows import count_rows
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.location_files import list_location
-from lakehouse.iceberg.metadata.write_result import Refused
+from lakehouse.iceberg.metadata.table_locations import list_location
 from lakehouse.iceberg.read.stale_tables import is_stale
 from lakehouse.iceberg.rules.rows import expression
+from lakehouse.iceberg.values.write_result import Refused
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.ingestion.feed_runs import IngestResult, ingest
 from lakehouse.orchestration.asset_keys import table_name
 from lakehouse.orchestration.dagster_internals import asset_graph
-from lakehouse.orchestration.instance import open_instance
-from lakehouse.orchestration.runs_for_stale_tables import Downstream
+from lakehouse.orchestration.deployment import open_engine
+from lakehouse.orchestration.runs.instance import open_instance
+from lakehouse.orchestration.runs.runs_for_stale_tables import Downstream
 from lakehouse.privacy.audit_chain import verify_chain
 from lakehouse.privacy.erasable import Erasable
-from lakehouse.privacy.erase import erase
 from lakehouse.privacy.erasure import Erasure, How
 from lakehouse.privacy.holders import find_subjects
 from lakehouse.privacy.identity import Named, find_people
 from lakehouse.privacy.proof import prove
 from lakehouse.privacy.requests import read_requests
+from lakehouse.privacy.run_erasure import erase
 from lakehouse.privacy.verifier.report import Report
-from lakehouse.quality.check_runs import check
-from lakehouse.quality.row_accounting_check import NAME as ROWS_CHECK
-from lakehouse.runtime.deployment import open_engine
-from lakehouse.runtime.temporary_folders import temporary_folder
+from lakehouse.quality.check_jobs import check
+from lakehouse.quality.row_accounting import NAME as ROWS_CHECK
 from lakehouse.settings import Settings
+from lakehouse.spark.spark_folders import temporary_folder
 from lakehouse.storage.stores import open_store
 from lakehouse.tables.person import Person
-from lakehouse.tables.row_level import COPY_ON_WRITE, MERGE_ON_READ, ROW_LEVEL_PROPERTIES
 from lakehouse.tables.table import Append, Column, IcebergTable
+from lakehouse.tables.table_properties import COPY_ON_WRITE, MERGE_ON_READ, ROW_LEVEL_PROPERTIES
 from lakehouse_tests.assets.deliveries import CLEAN, HEADER, PROFILES, QUARANTINE
 from lakehouse_tests.iceberg.upkeep.tables import make_older_on_s3
 from lakehouse_tests.privacy.story.customers import PARTS, Customers, email_of, file_of, id_of

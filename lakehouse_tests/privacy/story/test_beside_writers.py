@@ -15,9 +15,9 @@ from threading import Event, Thread
 import pyarrow as pa
 import pytest
 
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.commit.commit_retries import Failure, classify
 from lakehouse.iceberg.commit.lock import table_lock
-from lakehouse.iceberg.commit.retry import Failure, classify
-from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.upkeep import expire_snapshots
 from lakehouse_tests.conftest import settings_at
 from lakehouse_tests.examples import repeated

@@ -10,8 +10,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from lakehouse.definitions import definitions
-from lakehouse.orchestration.backfill import backfill
-from lakehouse.privacy import erase as erasing
+from lakehouse.orchestration.runs.backfill_runs import backfill
+from lakehouse.privacy import run_erasure as erasing
 from lakehouse.privacy.erasure import Erasure
 from lakehouse.privacy.erasure_steps import (
     erase_files,

@@ -14,10 +14,9 @@ from typing import Any
 
 import dagster as dg
 
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.erasure.delete_rows import delete_rows
 from lakehouse.iceberg.erasure.suppression_list import SuppressionList
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.read.inputs import (
     Input,
     changed_keys,
@@ -26,10 +25,11 @@ from lakehouse.iceberg.read.inputs import (
     latest,
 )
 from lakehouse.iceberg.read.stale_partitions import stale_values
+from lakehouse.iceberg.values.write_context import Run
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
 from lakehouse.orchestration.io_manager import IcebergIOManager
-from lakehouse.orchestration.partition_bounds import (
+from lakehouse.orchestration.partitions.partition_bounds import (
     all_partitions_of,
     keys_holding,
     partitions_of,

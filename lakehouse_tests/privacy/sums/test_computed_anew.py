@@ -5,8 +5,8 @@ from datetime import date
 import pytest
 from pyiceberg.expressions import EqualTo
 
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.settings import Settings
 from lakehouse_tests.privacy.sums.some_sums import (
     LARGE,

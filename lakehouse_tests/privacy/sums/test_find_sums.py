@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.evolve.planning import ensure
-from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.privacy.erasable import Erasable
 from lakehouse.privacy.holders import find_subjects
 from lakehouse.privacy.recompute import Sums, SumsTable, find_sums

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.settings import Settings
 from lakehouse_tests.privacy.sums.some_sums import (
     LARGE,

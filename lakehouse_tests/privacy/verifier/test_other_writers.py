@@ -5,8 +5,8 @@ import logging
 import dagster as dg
 import pytest
 
-from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.orchestration.instance import open_instance
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.orchestration.runs.instance import open_instance
 from lakehouse.settings import Settings
 from lakehouse.tables.person import Person
 from lakehouse_tests.privacy.verifier.someone import EMAIL, searched

@@ -11,8 +11,8 @@ import pytest
 from lakehouse.cli.output.ingest_report import summarize
 from lakehouse.definitions import TABLES, definitions
 from lakehouse.iceberg.write.append_without_spark import append_once
-from lakehouse.orchestration.run_result import CheckResult
-from lakehouse.quality.check_runs import check
+from lakehouse.orchestration.runs.run_result import CheckResult
+from lakehouse.quality.check_jobs import check
 from lakehouse.quality.metrics.metric import NO_ANOMALY, Metric
 from lakehouse_tests.assets.pipeline import Pipeline
 from lakehouse_tests.conftest import settings_at

@@ -4,11 +4,11 @@ import dagster as dg
 import pytest
 
 from lakehouse.orchestration.dagster_internals import check_executions
-from lakehouse.orchestration.instance import open_instance
-from lakehouse.orchestration.runs import materialize
+from lakehouse.orchestration.deployment import open_engine
+from lakehouse.orchestration.runs.instance import open_instance
+from lakehouse.orchestration.runs.run_in_process import materialize
 from lakehouse.quality.metrics.anomaly_check import no_anomaly_checks
 from lakehouse.quality.metrics.metric import NO_ANOMALY
-from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
 
 pytestmark = pytest.mark.unit

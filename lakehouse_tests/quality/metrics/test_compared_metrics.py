@@ -6,14 +6,14 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from lakehouse.quality.anomaly.metric_series import COUNT, FRACTION, GROWTH
-from lakehouse.quality.metrics.anomaly_check import anomaly_result
-from lakehouse.quality.metrics.compared_metrics import (
+from lakehouse.quality.metrics.anomaly_check import (
+    anomaly_result,
     comparable,
     compare_metrics,
     kind_of,
     last_measured,
 )
+from lakehouse.quality.metrics.detection import COUNT, FRACTION, GROWTH
 from lakehouse.quality.metrics.metric import Metric
 
 NOW = datetime(2026, 3, 3, 9, tzinfo=UTC)

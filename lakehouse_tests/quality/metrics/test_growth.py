@@ -3,8 +3,8 @@
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from lakehouse.iceberg.metadata.history import History, Snapshot
-from lakehouse.quality.metrics.growth import midnight_of, rows_before
+from lakehouse.iceberg.metadata.snapshots import History, Snapshot
+from lakehouse.quality.metrics.run_metrics import midnight_of, rows_before
 
 MONDAY = datetime(2026, 3, 2, tzinfo=UTC)
 

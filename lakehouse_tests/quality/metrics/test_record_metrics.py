@@ -10,9 +10,9 @@ import dagster as dg
 import pytest
 
 from lakehouse.definitions import TABLES, definitions
-from lakehouse.iceberg.metadata.history import read_history
-from lakehouse.orchestration.instance import open_instance
-from lakehouse.quality.metrics.record_metrics import RECORDED, Recorder, unrecorded
+from lakehouse.iceberg.metadata.snapshots import read_history
+from lakehouse.orchestration.runs.instance import open_instance
+from lakehouse.quality.metrics.metrics_sensor import RECORDED, Recorder, unrecorded
 from lakehouse.tables.table import Append
 from lakehouse_tests.assets.pipeline import Pipeline
 from lakehouse_tests.conftest import settings_at

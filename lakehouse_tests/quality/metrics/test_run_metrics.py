@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import dagster as dg
 import pytest
 
-from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.orchestration.metadata_keys import WriteMetadata
 from lakehouse.quality.metrics.metric import Metric
 from lakehouse.quality.metrics.run_metrics import of_check, of_write

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from lakehouse.sample_data.bnpl.generate import Generated, generate
+from lakehouse.sample_data.bnpl.generator import Generated, generate
 from lakehouse_tests.sample_data.bnpl.delivered import START, delivered
 
 

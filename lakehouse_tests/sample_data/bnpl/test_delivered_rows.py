@@ -5,8 +5,7 @@ rates say.
 import pandas as pd
 import pytest
 
-from lakehouse.sample_data.bnpl.row_outcomes import assign_outcomes
-from lakehouse.sample_data.bnpl.truth_rows import REASONS
+from lakehouse.sample_data.bnpl.truth import REASONS, assign_outcomes
 from lakehouse_tests.sample_data.bnpl.delivered import sample_files
 
 SET = ["file", "row"]

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from lakehouse.sample_data.bnpl.arguments import BadArguments
-from lakehouse.sample_data.bnpl.folder import FolderTaken
-from lakehouse.sample_data.bnpl.generate import generate
+from lakehouse.sample_data.bnpl.generator import FolderTaken, generate
 from lakehouse_tests.sample_data.bnpl.delivered import START, delivered
 
 COLUMNS = (

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse.sample_data.bnpl.row_outcomes import assign_outcomes
-from lakehouse.sample_data.bnpl.truth import DaySummary, Truth, truth_of
+from lakehouse.sample_data.bnpl.truth import DaySummary, Truth, assign_outcomes, truth_of
 
 HEADER = (
     "transaction_id,customer_id,merchant_id,merchant_category,amount,currency,installments,status,"

@@ -1,0 +1,1 @@
+"""Commands for delivered files and their rows."""

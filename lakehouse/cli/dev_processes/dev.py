@@ -1,0 +1,312 @@
+"""`lakehouse dev`: the Dagster UI on a home, and a Spark server for it."""
+
+import json
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import click
+import psutil
+
+from lakehouse.cli.call_context import State, command
+from lakehouse.cli.dev_processes.child_processes import Children
+from lakehouse.cli.dev_processes.ui_address import UIAddress, leave_note, listen, remove_note
+from lakehouse.cli.dev_processes.warm_spark import WarmSpark
+from lakehouse.cli.output.progress import Progress
+from lakehouse.errors import LakehouseError, UsageError
+from lakehouse.iceberg.catalog.iceberg_release import is_spark_3
+from lakehouse.orchestration.dagster_internals import DAEMON_MODULE
+from lakehouse.orchestration.incident_reports import Report, report_firing, report_resolved
+from lakehouse.orchestration.runs.instance import open_instance
+from lakehouse.orchestration.runs.orphaned_runs import fail_orphaned_runs
+from lakehouse.settings import Settings
+from lakehouse.storage.file_lock import file_lock
+
+UI_HOST = "127.0.0.1"
+UI_PORT = 3000
+
+
+@command("dev")
+@click.option("--host", default=UI_HOST, show_default=True, help="Address to listen on.")
+@click.option(
+    "--port",
+    type=click.IntRange(1, 65535),
+    help=f"Port to listen on.  [default: {UI_PORT}, or the next free one]",
+)
+def dev(state: State, host: str, port: int | None) -> None:
+    """Open the Dagster UI on this home, with a warm Spark server.
+
+    Sensors and schedules run until Ctrl-C; other commands use the Spark server meanwhile. With
+    SPARK_REMOTE, and on Spark 3.5, it starts no Spark server. It prints warnings and errors, and
+    with --verbose Dagster's full log.
+    """
+    from lakehouse.cli.dev_processes.ui_address import UIAddress
+
+    if not host.strip():
+        raise UsageError(
+            "--host is empty; expected an address of this machine.",
+            next_step=f"{UI_HOST} is the usual one.",
+        )
+    serve(
+        state.settings,
+        UIAddress(host, port or UI_PORT),
+        state.progress,
+        is_fixed=port is not None,
+        is_verbose=state.verbose,
+    )
+
+
+WEBSERVER, DAEMON = "Dagster's webserver", "Dagster's daemon"
+_CODE_SERVER, _RUN_SERVER = "Dagster's code server", "The run server"
+_CODE_THREADS = "32"
+"""Each sensor that polls an inbox occupies a thread of the code server."""
+_RESTART_SECONDS = 5.0
+_LOADING_SECONDS = 300.0
+_POLL_SECONDS = 0.2
+_DIED = Report(
+    "code server",
+    "Dagster's code server died",
+    ("No file is ingested and no sensor runs until `lakehouse dev` has started it again.",),
+    ("lakehouse doctor",),
+)
+
+
+class DagsterProcesses:
+    """Dagster's processes on a home; the code server and the run server are restarted."""
+
+    def __init__(
+        self, settings: Settings, children: Children, folder: Path, *, is_verbose: bool
+    ) -> None:
+        """Prepare the start; `folder` is a short path for sockets and the workspace file."""
+        self._settings, self._children = settings, children
+        self._level = "info" if is_verbose else "warning"
+        self._code_socket, self._run_socket = folder / "code", folder / "runs"
+        self._workspace = folder / "workspace.yaml"
+        self._has_loaded = False
+        self._restart_at = 0.0
+
+    def start_code(self) -> None:
+        """Start the code server and the run server, which take seconds to import the code."""
+        os.environ["DAGSTER_IS_DEV_CLI"] = "1"
+        os.environ["DAGSTER_GRPC_MAX_WORKERS"] = _CODE_THREADS
+        self._start_code_server()
+        self._start_run_server()
+
+    def start_services(self, listener: int, address: UIAddress) -> None:
+        """Start the daemon and the webserver on a socket, once the code is loaded."""
+        self._wait_for_code_server()
+        location = {
+            "location_name": self._settings.definitions,
+            "socket": str(self._code_socket),
+            "host": "localhost",
+        }
+        # JSON is valid YAML.
+        self._workspace.write_text(json.dumps({"load_from": [{"grpc_server": location}]}))
+        arguments = ["--workspace", str(self._workspace), "--log-level", self._level]
+        self._children.start(DAEMON, [sys.executable, "-m", DAEMON_MODULE, "run", *arguments])
+        module = "lakehouse.cli.dev_processes.webserver"
+        served = [str(listener), address.host, str(self._workspace)]
+        self._children.start(
+            WEBSERVER, [sys.executable, "-m", module, *served], inherited=[listener]
+        )
+
+    def _wait_for_code_server(self) -> None:
+        """Wait until it has loaded the code; the daemon and the webserver would report an error."""
+        until = time.monotonic() + _LOADING_SECONDS
+        while not _accepts(self._code_socket):
+            code = self._children.ended(_CODE_SERVER)
+            if code is not None or time.monotonic() > until:
+                how = f"exited (exit status {code})"
+                if code is None:
+                    how = f"did not load the code in {_LOADING_SECONDS:.0f} s"
+                raise LakehouseError(
+                    f"{_CODE_SERVER} {how}.",
+                    next_step="Read the messages above; `lakehouse dev` starts it again.",
+                )
+            time.sleep(_POLL_SECONDS)
+
+    def close(self) -> None:
+        """End what starts runs, and the runs; the other children end after them."""
+        for name in (WEBSERVER, DAEMON, _RUN_SERVER):
+            self._children.end(name)
+
+    def restart_dead(self) -> None:
+        """Restart the code server and the run server if they died."""
+        if time.monotonic() < self._restart_at:
+            return
+        self._restart_at = time.monotonic() + _RESTART_SECONDS
+        if self._children.ended(_RUN_SERVER) is not None:
+            self._children.end(_RUN_SERVER)
+            self._start_run_server()
+        if self._code_server_died():
+            report_firing(self._settings, _DIED)
+            self._children.end(_CODE_SERVER)
+            self._start_code_server()
+            report_resolved(self._settings, _DIED.key, "It was started again.")
+
+    def _code_server_died(self) -> bool:
+        """Return whether the process that loads the code died; invalid code is no reason."""
+        if self._children.ended(_CODE_SERVER) is not None:
+            return True
+        proxy = psutil.Process(self._children.pid(_CODE_SERVER))
+        is_loaded = any(map(_is_alive, proxy.children()))
+        died, self._has_loaded = self._has_loaded and not is_loaded, is_loaded
+        return died
+
+    def _start_run_server(self) -> None:
+        module = "lakehouse.orchestration.warm_runs.run_server"
+        # A run needs a fork, which is not safe on other systems.
+        if sys.platform == "linux":
+            served = [str(self._settings.dagster_home), str(self._run_socket)]
+            self._children.start(_RUN_SERVER, [sys.executable, "-m", module, *served])
+
+    def _start_code_server(self) -> None:
+        self._has_loaded = False
+        root = self._settings.project_root
+        loaded = ["--module-name", self._settings.definitions]
+        loaded += ["--working-directory", str(root)] if root else []
+        served = ["--socket", str(self._code_socket), "--log-level", self._level]
+        served += ["--location-name", self._settings.definitions]
+        served += ["--use-python-environment-entry-point", "--inject-env-vars-from-instance"]
+        command = [sys.executable, "-m", "dagster", "code-server", "start", *served, *loaded]
+        self._children.start(_CODE_SERVER, command)
+
+
+def _is_alive(process: psutil.Process) -> bool:
+    with suppress(psutil.NoSuchProcess):
+        return process.status() != psutil.STATUS_ZOMBIE
+    return False
+
+
+def _accepts(path: Path) -> bool:
+    """Return whether a process listens on a Unix socket."""
+    with socket.socket(socket.AF_UNIX) as client:
+        return client.connect_ex(str(path)) == 0
+
+
+_CHECK_SECONDS = 0.5
+_OPENING_SECONDS = 300.0
+
+
+def serve(
+    settings: Settings,
+    address: UIAddress,
+    progress: Progress,
+    *,
+    is_fixed: bool,
+    is_verbose: bool = False,
+) -> None:
+    """Run the UI until it is stopped; restart Spark, the code server and the run server.
+
+    :param is_fixed: whether only this port will do; otherwise the next free one is used.
+    :param is_verbose: whether Dagster's full log is printed, and not only warnings and errors.
+    :raises UsageError: if the port is taken, or another `dev` runs on this home.
+    :raises LakehouseError: if Dagster's daemon or webserver exits.
+    :raises KeyboardInterrupt: at Ctrl-C and SIGTERM.
+    """
+    with (
+        _alone(settings),
+        _signals(),
+        TemporaryDirectory(prefix="lakehouse-dev-") as folder,
+        Children() as children,
+    ):
+        listener, address = listen(address.host, address.port, is_fixed=is_fixed)
+        with open_instance(settings) as instance:
+            fail_orphaned_runs(instance)
+        url = settings.ui_url or address.url
+        # Children find the home in any working directory, and alerts link to this UI.
+        os.environ["DAGSTER_HOME"] = str(settings.dagster_home)
+        os.environ["LAKEHOUSE_HOME"] = str(settings.home)
+        os.environ["LAKEHOUSE_DEFINITIONS"] = settings.definitions
+        os.environ["LAKEHOUSE_UI_URL"] = url
+        spark = WarmSpark(settings, children, _say)
+        dagster = DagsterProcesses(settings, children, Path(folder), is_verbose=is_verbose)
+        try:
+            dagster.start_code()
+            # PySpark 3.5 has no Connect server: there each run starts a Spark of its own.
+            if not settings.spark_remote and not is_spark_3():
+                spark.start(progress)
+            with listener:
+                dagster.start_services(listener.fileno(), address)
+            _wait_for_ui(settings, children, address)
+            leave_note(settings, url)
+            click.echo(
+                f"The Dagster UI is open at {address.url}, on {settings.home}. Ctrl-C ends it.",
+                err=True,
+            )
+            while True:
+                _check_dagster(settings, children)
+                spark.look()
+                dagster.restart_dead()
+                time.sleep(_CHECK_SECONDS)
+        finally:
+            remove_note(settings)
+            dagster.close()
+            spark.close()
+
+
+def _wait_for_ui(settings: Settings, children: Children, address: UIAddress) -> None:
+    until = time.monotonic() + _OPENING_SECONDS
+    while not address.is_served:
+        _check_dagster(settings, children)
+        if time.monotonic() > until:
+            raise _exited(settings, f"{WEBSERVER} does not answer")
+        time.sleep(_CHECK_SECONDS)
+
+
+def _check_dagster(settings: Settings, children: Children) -> None:
+    for name in (DAEMON, WEBSERVER):
+        code = children.ended(name)
+        if code is not None:
+            raise _exited(settings, f"{name} exited by itself (exit status {code})")
+
+
+def _exited(settings: Settings, problem: str) -> LakehouseError:
+    return LakehouseError(
+        f"{problem}, and `lakehouse dev` exits with it.",
+        next_step=(
+            f"Read the messages above, or in {settings.home / 'logs'}; `lakehouse dev` starts"
+            " it again."
+        ),
+    )
+
+
+def _say(text: str) -> None:
+    click.echo(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC  {text}", err=True)
+
+
+@contextmanager
+def _alone(settings: Settings) -> Iterator[None]:
+    settings.make_home()
+    busy = UsageError(
+        f"`lakehouse dev` runs already on {settings.home}; expected one for each home.",
+        next_step="Use that one, stop it with Ctrl-C, or set LAKEHOUSE_HOME to another folder.",
+    )
+    with file_lock(settings.home / "dev.lock", 0, busy):
+        yield
+
+
+@contextmanager
+def _signals() -> Iterator[None]:
+    """End at SIGTERM as at Ctrl-C; children do not inherit an ignored Ctrl-C, which ends them."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    is_ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    if is_ignored:
+        signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        if is_ignored:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,0 +1,1 @@
+"""Commands for a project and its machine."""

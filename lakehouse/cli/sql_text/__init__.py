@@ -1,1 +1,0 @@
-"""The text of Spark SQL statements, checked before Spark runs them."""

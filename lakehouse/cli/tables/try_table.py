@@ -1,0 +1,214 @@
+"""`lakehouse try`: computes a table on a sample or a delivered file without writing."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lakehouse.cli.call_context import State, command
+from lakehouse.cli.output.cell_values import Column, column, columns_named, shown_row
+from lakehouse.cli.output.printing import Format, count, printable, render, table
+from lakehouse.cli.output.record_output import print_records, table_csv_or_json
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from lakehouse.iceberg.values.write_result import RuleResult
+    from lakehouse.iceberg.write.kept_rows import Keep
+    from lakehouse.iceberg.write.trial import Trial
+    from lakehouse.ingestion.table_trials import TableTrials, Taken, Tried
+    from lakehouse.tables.table import IcebergTable
+
+TAKEN_ROWS = 10_000
+"""Default number of rows per input."""
+SHOWN_ROWS = 20
+"""Maximum number of computed and of rejected rows in a table."""
+
+
+@command("try")
+@click.argument("name", metavar="TABLE")
+@click.option(
+    "--file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Try it on this file, through its feed and the tables in between.",
+)
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    default=TAKEN_ROWS,
+    show_default=True,
+    help="Rows to take of each input, or of the file.",
+)
+@table_csv_or_json
+def try_table(state: State, name: str, file: Path | None, limit: int, form: Format) -> None:
+    """Compute a table on a sample, and write nothing.
+
+    The sample is the first rows of each input, or of a file that is not delivered yet. Shows the
+    computed rows, rejected rows with their reasons, the result of each failed rule, and the
+    columns. The table is computed as if it were empty; rules on files and age are not evaluated.
+
+    Personal values are masked.
+    """
+    from lakehouse.iceberg.write.kept_rows import keeping_rows
+
+    with state.progress("Reading the declarations"):
+        named = state.table_function(name).table.name
+    with keeping_rows(state.engine) as kept:
+        trials = _trials(state, limit, kept.keep)
+        trial = trials.of_file(named, file) if file else trials.of_tables(named)
+        state.start_spark()
+        with state.progress(f"Computing {named}"):
+            tried = trial.run()
+            shown = [_shown(state, trial) for trial in tried.trials]
+    _print(tried, shown, form)
+
+
+def _trials(state: State, limit: int, keep: "Keep") -> "TableTrials":
+    from lakehouse.ingestion.table_trials import TableTrials
+
+    left_out = state.project.gone_people(state.settings).filter()
+    return TableTrials(state.engine, state.functions, state.declared, left_out, limit, keep)
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """Masked rows of a dry run."""
+
+    trial: "Trial"
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Any]]
+    types: Sequence[tuple[str, str]]
+    refused_columns: Sequence[Column] = ()
+    refused: Sequence[Sequence[Any]] = ()
+
+
+def _shown(state: State, trial: "Trial") -> _Shown:
+    from lakehouse.iceberg.metadata.type_conversion import of_spark
+
+    fields = trial.rows.schema.fields
+    columns = [column(field.name, field.dataType) for field in fields]
+    types = [(field.name, str(of_spark(field.dataType))) for field in fields]
+    rows = _masked_rows(state, trial.table, trial.rows)
+    quarantine = trial.table.quarantine
+    if quarantine is None or trial.refused is None or not trial.refused_rows:
+        return _Shown(trial, columns, rows, types)
+    names = [
+        "_reasons",
+        *(name for name in quarantine.column_names if name in _identifying_columns(trial)),
+    ]
+    refused = trial.refused.select(*names)
+    return _Shown(
+        trial,
+        columns,
+        rows,
+        types,
+        [column(field.name, field.dataType) for field in refused.schema.fields],
+        _masked_rows(state, quarantine, refused),
+    )
+
+
+def _identifying_columns(trial: "Trial") -> list[str]:
+    """Return the columns that identify a rejected row."""
+    return [
+        name
+        for name in (*trial.table.column_names, "_source_file", "_source_row")
+        if name not in ("_source_sha256", trial.table.stamp)
+    ]
+
+
+def _masked_rows(state: State, declared: "IcebergTable", frame: "DataFrame") -> list[list[Any]]:
+    """Return rows with personal and possibly personal values masked."""
+    from lakehouse.iceberg.frames.frames import collect
+    from lakehouse.tables.masking import redacted
+
+    rows = [dict(zip(frame.columns, row, strict=True)) for row in collect(frame)]
+    masked = redacted(state.engine.masking_key, declared, rows, rows, for_command=True)
+    return [
+        shown_row(row, shown, frame.schema) for row, shown in zip(rows, masked, strict=True)
+    ]
+
+
+def _print(tried: "Tried", shown: Sequence[_Shown], form: Format) -> None:
+    if form == "json":
+        print_records(map(_record, shown))
+        return
+    # Programs read only rows from standard output.
+    is_table = form == "table"
+    for line in _summary(tried):
+        click.echo(printable(line), err=not is_table)
+    last = shown[-1]
+    if not is_table:
+        click.echo(render(form, last.columns, last.rows))
+        return
+    click.echo(_part(last.columns, last.rows, "row"))
+    for one in shown:
+        if one.refused:
+            click.echo(f"\nRefused by the rules of {one.trial.table.name}:")
+            click.echo(_part(one.refused_columns, one.refused, "refused row"))
+    click.echo(f"\nColumns of {last.trial.table.name}:")
+    click.echo(table(columns_named(("column", "type")), last.types, noun="column"))
+
+
+def _part(columns: Sequence[Column], rows: Sequence[Sequence[Any]], noun: str) -> str:
+    footer = ""
+    if len(rows) > SHOWN_ROWS:
+        footer = f"{SHOWN_ROWS} of {count(len(rows), noun)}; --format json has all"
+    return table(columns, rows[:SHOWN_ROWS], noun=noun, footer=footer)
+
+
+def _summary(tried: "Tried") -> list[str]:
+    lines = [f"Taken: {', '.join(map(_taken, tried.taken)) or 'nothing'}; nothing is written."]
+    for trial in tried.trials:
+        lines.append(f"{trial.table.name}: {_counts(trial)}")
+        for result in trial.results:
+            if not result.passed:
+                lines.append(f"  {result.rule.name}: {result.summary}; {effect_of(result)}")
+    not_evaluated = [rule.name for rule in tried.table.not_evaluated]
+    if not_evaluated:
+        lines.append(f"Not evaluated on a sample: {', '.join(not_evaluated)}")
+    return lines
+
+
+def effect_of(result: "RuleResult") -> str:
+    """Return the effect of a failed rule."""
+    if result.rule.on_failure == "quarantine":
+        return "quarantined"
+    return "nothing would be published" if result.blocks else "warns"
+
+
+def rule_record(result: "RuleResult") -> Mapping[str, Any]:
+    """Return the record of a failed rule."""
+    return {
+        "rule": result.rule.name,
+        "found": result.summary,
+        "on_failure": result.rule.on_failure,
+        "blocks": result.blocks,
+    }
+
+
+def _taken(taken: "Taken") -> str:
+    total = "" if taken.total_rows is None else f" of {taken.total_rows:,}"
+    return f"{taken.rows:,}{total} rows of {taken.name}"
+
+
+def _counts(trial: "Trial") -> str:
+    computed = f"{count(trial.computed_rows, 'row')} computed"
+    return f"{computed}, {trial.refused_rows:,} refused" if trial.table.quarantine else computed
+
+
+def _record(shown: _Shown) -> Mapping[str, Any]:
+    trial = shown.trial
+    names = [column.name for column in shown.columns]
+    refused_names = [column.name for column in shown.refused_columns]
+    return {
+        "table": trial.table.name,
+        "computed_rows": trial.computed_rows,
+        "refused_rows": trial.refused_rows,
+        "rows": [dict(zip(names, row, strict=True)) for row in shown.rows],
+        "refused": [dict(zip(refused_names, row, strict=True)) for row in shown.refused],
+        "broken_rules": [rule_record(result) for result in trial.results if not result.passed],
+        "not_evaluated": [rule.name for rule in trial.not_evaluated],
+        "columns": [{"name": name, "type": kind} for name, kind in shown.types],
+    }

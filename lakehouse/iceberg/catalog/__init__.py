@@ -1,0 +1,1 @@
+"""The Iceberg catalog, and the features of its releases."""

@@ -1,0 +1,1 @@
+"""Spark DataFrames, their jobs and their errors."""

@@ -1,0 +1,1 @@
+"""Values that the engine passes on: writes, their results, and ranges."""

@@ -1,0 +1,305 @@
+"""Rejected rows and rows in no partition, stored in the quarantine with their reasons."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from lakehouse.errors import QuarantineFailed
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.frames.frames import BROADCAST_ROW_LIMIT, having, union_all
+from lakehouse.iceberg.metadata.snapshots import read_history
+from lakehouse.iceberg.read.cleared_rows import without_cleared
+from lakehouse.iceberg.read.pinned_frames import read, read_main
+from lakehouse.iceberg.read.rows_outside_partitions import (
+    HAS_PARTITION,
+    IS_LEFT_OUT,
+    OutsidePartitions,
+    has_partition,
+)
+from lakehouse.iceberg.read.version_keys import is_newer_sql, order_sql
+from lakehouse.iceberg.rules.failing_row_samples import SAMPLE_ROWS, sample_of
+from lakehouse.iceberg.values.write_context import Run
+from lakehouse.iceberg.values.write_result import (
+    Outcome,
+    Published,
+    Quarantined,
+    Refused,
+    RuleResult,
+    by_table,
+)
+from lakehouse.iceberg.write.prepared_frame import (
+    DELETED,
+    PreparedFrame,
+    depends_on_time_zone,
+    text_sql,
+    written_columns,
+)
+from lakehouse.iceberg.write.quarantine_removals import (
+    delivered_in_type,
+    leaving,
+    not_refused_now,
+    removal,
+)
+from lakehouse.iceberg.write.refused_row_keys import each_once, row_key_sql
+from lakehouse.iceberg.write.split_rows import Split
+from lakehouse.iceberg.write.write_attempt import Attempt, Write
+from lakehouse.tables.quoting import identifier, literal
+from lakehouse.tables.table import SOURCE_COLUMNS, IcebergTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def quarantine(attempt: Attempt, prepared: PreparedFrame, split: Split) -> Quarantined | None:
+    """Merge the rejected rows into the quarantine table, idempotently by source; None if there
+    are none.
+
+    Cleared rows are not added again. Rows that leave the quarantine are only collected: they
+    are removed after the publish, since they must not be lost if the write is blocked.
+    """
+    engine, target = attempt.engine, prepared.table.quarantine
+    if target is None:
+        return None
+    prepared = replace(prepared, has_some_keys=attempt.request.reads_keys)
+    if attempt.scope.is_any:
+        attempt.removals.append(leaving(attempt, prepared, split))
+    if _has_correctable_rows(engine, prepared.table):
+        attempt.removals.append(_corrected(engine, prepared, split))
+    if not split.refused_count:
+        return None
+
+    def changes() -> "DataFrame":
+        # Few rows in one partition are deduplicated without a shuffle.
+        refused = (
+            split.refused.coalesce(1)
+            if split.refused_count < BROADCAST_ROW_LIMIT
+            else split.refused
+        )
+        rows = prepared.quarantine_rows(refused).selectExpr("*", f"false AS {DELETED}")
+        return without_cleared(engine, prepared.table, rows)
+
+    outcome = attempt.driver.write_quarantine(
+        engine, target, changes, run=Run(attempt.run.run_id)
+    )
+    if isinstance(outcome, Refused):
+        raise _not_taken(attempt.table.name, target.name, outcome)
+    new_rows = outcome.inserted_rows if isinstance(outcome, Published) else 0
+    return Quarantined(
+        target.name,
+        split.refused_count,
+        new_rows or 0,
+        outcome.snapshot_id,
+        split.outside_count,
+    )
+
+
+def _not_taken(table: str, target: str, outcome: Refused) -> QuarantineFailed:
+    reasons = ", ".join(result.rule.name for result in outcome.reasons)
+    return QuarantineFailed(
+        f"{target} rejected the quarantined rows of {table}: they break {reasons}. Nothing was"
+        " published, and nothing is lost.",
+        next_step=(
+            f"`lakehouse backfill {table}` recomputes it; if that fails too, please report it."
+        ),
+    )
+
+
+def _has_correctable_rows(engine: Engine, table: IcebergTable) -> bool:
+    """Whether the quarantine has rows that an accepted row of their version key can correct."""
+    if table.quarantine is None or not table.version_key:
+        return False
+    main = read_history(engine, table.quarantine.name).main
+    return bool(main and main.rows)
+
+
+def _corrected(engine: Engine, prepared: PreparedFrame, split: Split) -> "DataFrame":
+    """Return the keys of quarantined rows with an accepted version in this write that is not
+    older, and that this write does not reject again.
+
+    For a merge without versions, any accepted row with the key.
+    """
+    from pyspark.sql.functions import expr
+
+    table, key = prepared.table, prepared.table.version_key
+    assert table.quarantine is not None
+    newest = table.versions.newest if table.versions else ()
+    # A deleted row corrects nothing.
+    rows = split.rows.where(f"NOT {DELETED}") if prepared.deletes else split.rows
+    columns = dict.fromkeys((*key, *newest))
+    accepted = prepared.accepted(rows).selectExpr(*map(identifier, columns))
+    same = " AND ".join(
+        f"{delivered_in_type(table, name, 'q')} = a.{identifier(name)}" for name in key
+    )
+    corrected = having(
+        read_main(engine, table.quarantine.name).alias("q"),
+        accepted.alias("a"),
+        expr(f"{same} AND NOT {_is_newer(table, newest)}"),
+        split.count,
+    )
+    return not_refused_now(prepared, split, corrected.select("_row_key", "_source_file"))
+
+
+def _is_newer(table: IcebergTable, newest: Sequence[str]) -> str:
+    """Return the SQL predicate that a quarantined row `q` is newer than an accepted one `a`."""
+    if not newest:
+        return "false"
+    refused = {name: delivered_in_type(table, name, "q") for name in newest}
+    accepted = {name: f"a.{identifier(name)}" for name in newest}
+    return is_newer_sql(refused, order_sql(accepted))
+
+
+def keys_to_remove(attempt: Attempt) -> "DataFrame | None":
+    """Return the keys of the rows that leave the quarantine because of a write, if any."""
+    if not attempt.removals:
+        return None
+    keys = union_all(frame.select("_row_key", "_source_file") for frame in attempt.removals)
+    keys = keys.dropDuplicates(["_row_key"])
+    return None if keys.isEmpty() else keys
+
+
+def take_out(
+    engine: Engine, table: IcebergTable, run_id: str, write: Write, keys: "DataFrame"
+) -> None:
+    """Remove rows by key from a quarantine, for a finished write of its table."""
+    assert table.quarantine is not None
+    follows = Run(run_id, follows=True)
+    write(engine, table.quarantine, lambda: removal(table, keys), run=follows)
+
+
+def quarantine_left_out(attempt: Attempt) -> Quarantined | None:
+    """Update the quarantine of rows in no partition: add new ones, remove those that are no
+    longer there.
+
+    None if an earlier run has processed the same rows, or if the table has no quarantine; Spark
+    is not used then.
+    """
+    target, sources = attempt.table.quarantine, attempt.fence.outside
+    if target is None or all(outside.is_settled for outside in sources):
+        return None
+
+    def changes() -> "DataFrame":
+        left_out = each_once(union_all(_refused(attempt, outside) for outside in sources))
+        left_out = without_cleared(attempt.engine, attempt.table, left_out)
+        existing = read_main(attempt.engine, target.name).where(IS_LEFT_OUT)
+        obsolete = existing.join(left_out.select("_row_key"), "_row_key", "left_anti")
+        names = [identifier(name) for name in written_columns(target)]
+        return left_out.selectExpr(*names, f"false AS {DELETED}").unionByName(
+            obsolete.selectExpr(*names, f"true AS {DELETED}")
+        )
+
+    outcome = attempt.driver.write_quarantine(
+        attempt.engine, target, changes, run=Run(attempt.run.run_id)
+    )
+    new_rows = outcome.inserted_rows if isinstance(outcome, Published) else 0
+    rows = sum(outside.rows for outside in sources)
+    return Quarantined(target.name, rows, new_rows or 0, outcome.snapshot_id, rows, rows)
+
+
+def evaluate_left_out(attempt: Attempt) -> list[RuleResult]:
+    """Return the result of the rule that each row is in a partition; empty if no input is read
+    by partitions.
+
+    Rows that an earlier run processed are counted by metadata, and not sampled again.
+    """
+    sources = attempt.fence.outside
+    if not sources:
+        return []
+    names = {outside.source.table for outside in sources}
+    pins = by_table(attempt.fence.pins.values())
+    total = sum(pins[name].rows or 0 for name in names)
+    unsettled = [
+        _rows(attempt, outside)
+        for outside in sources
+        if outside.rows and not outside.is_settled
+    ]
+    failed_rows = sum(outside.rows for outside in sources if outside.is_settled) + sum(
+        rows.count() for rows in unsettled
+    )
+    sample = [
+        row for rows in unsettled for row in sample_of(attempt.engine, attempt.table, rows)
+    ]
+    return [
+        RuleResult(
+            has_partition(attempt.table),
+            failed_rows,
+            max(total, failed_rows),
+            tuple(sample[:SAMPLE_ROWS]),
+        )
+    ]
+
+
+def with_left_out(
+    outcome: Outcome, evaluated: Sequence[RuleResult], refused: Quarantined | None
+) -> Outcome:
+    """Return an outcome with the rows in no partition added to its rejected rows."""
+    both = outcome.quarantined
+    if refused and both:
+        rows, new_rows = refused.rows + both.rows, refused.new_rows + both.new_rows
+        outside_rows = refused.outside_rows + both.outside_rows
+        both = replace(both, rows=rows, new_rows=new_rows, outside_rows=outside_rows)
+        both = replace(both, left_out_rows=refused.rows)
+    return replace(outcome, results=(*outcome.results, *evaluated), quarantined=both or refused)
+
+
+def _rows(attempt: Attempt, outside: OutsidePartitions) -> "DataFrame":
+    """Return the partition column and the source columns of the rows in no partition."""
+    rows = read(attempt.engine, outside.source, outside.every.outside(outside.column))
+    by = attempt.table.overwritten_by or outside.column
+    sources = [name for name in SOURCE_COLUMNS if name in rows.columns]
+    return rows.selectExpr(
+        f"{identifier(outside.column)} AS {identifier(by)}", *map(identifier, sources)
+    )
+
+
+def _refused(attempt: Attempt, outside: OutsidePartitions) -> "DataFrame":
+    """Return the rows of a source in no partition, in the form of the quarantine."""
+    rows = read(attempt.engine, outside.source, outside.where)
+    return rows_without_partition(attempt.table, rows, outside.column)
+
+
+def rows_without_partition(table: IcebergTable, rows: "DataFrame", column: str) -> "DataFrame":
+    """Return source rows without a partition in the form of a table's quarantine: columns as
+    text, by their current or former names.
+
+    :param column: the source's partition column.
+    """
+    target, by = table.quarantine, table.overwritten_by
+    assert target is not None
+    has_parts = {
+        name: kind.startswith(("struct", "array", "map")) for name, kind in rows.dtypes
+    }
+    texts = [text_sql(name, has_parts=nested) for name, nested in has_parts.items()]
+    sources = {by: column} | _by_former_names(target, rows.columns)
+    sources |= {name: name for name in rows.columns}
+    own = {
+        "_row_key": row_key_sql(rows.columns, texts),
+        "_reasons": f"array({literal(HAS_PARTITION)})",
+        **{
+            name: f"CAST({identifier(name)} AS {target.column(name).type})"
+            for name in SOURCE_COLUMNS
+            if name in has_parts
+        },
+    }
+
+    def value_sql(name: str) -> str:
+        if name in own:
+            return own[name]
+        source = sources.get(name)
+        if source is None:
+            return f"CAST(NULL AS {target.column(name).type})"
+        return text_sql(
+            source, has_parts=has_parts[source], has_offset=depends_on_time_zone(table, name)
+        )
+
+    terms = {name: value_sql(name) for name in written_columns(target)}
+    return rows.selectExpr(*(f"{sql} AS {identifier(name)}" for name, sql in terms.items()))
+
+
+def _by_former_names(table: IcebergTable, present: Collection[str]) -> dict[str, str]:
+    """Return, by column of a table, the source column that it was renamed from."""
+    known = {}
+    for column in table.columns:
+        for name in column.renamed_from:
+            if name in present:
+                known[column.name] = name
+    return known

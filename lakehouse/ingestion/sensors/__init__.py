@@ -1,0 +1,1 @@
+"""When feeds are ingested."""

@@ -1,0 +1,1 @@
+"""Delivered files as staged Parquet, on the driver or on executors."""

@@ -1,0 +1,1 @@
+"""Functions that compute tables: Python or SQL, their source and lineage."""

@@ -1,0 +1,1 @@
+"""Partitions of Dagster and bounds in tables."""

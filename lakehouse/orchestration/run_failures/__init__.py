@@ -1,1 +1,0 @@
-"""Error texts of failed runs in the Dagster UI."""

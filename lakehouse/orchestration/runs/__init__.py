@@ -1,0 +1,1 @@
+"""Runs: which are due, their execution, progress and results."""

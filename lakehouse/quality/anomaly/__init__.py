@@ -1,1 +1,0 @@
-"""Anomaly detection for metrics and its explanations. Pure Python, without Dagster."""

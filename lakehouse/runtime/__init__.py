@@ -1,1 +1,0 @@
-"""What Spark runs on: Java, its jars, the session, and the warm server."""

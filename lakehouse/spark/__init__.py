@@ -1,0 +1,1 @@
+"""Spark: session, JVM, jars, servers and executors."""
