@@ -6,9 +6,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from lakehouse.cli.dev_processes import dev
+from lakehouse.cli.dev_processes import dev_server
 from lakehouse.cli.dev_processes.child_processes import Children
-from lakehouse.cli.dev_processes.dev import DagsterProcesses
+from lakehouse.cli.dev_processes.dev_server import DagsterProcesses
 from lakehouse.orchestration.incident_reports import read_reports
 from lakehouse.settings import Settings
 from lakehouse_tests.processes import wait_for
@@ -23,7 +23,7 @@ PROXY = "import subprocess, time; subprocess.Popen(['sleep', '60']); time.sleep(
 def test_a_code_server_is_restarted_when_the_process_that_loads_the_code_dies(
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dev, "_RESTART_SECONDS", 0)
+    monkeypatch.setattr(dev_server, "_RESTART_SECONDS", 0)
     with Children() as children:
         dagster = DagsterProcesses(settings, children, tmp_path, is_verbose=False)
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from lakehouse.errors import UsageError
-from lakehouse.site.make_site import open_destination
 from lakehouse.site.publish_site import LISTING, SiteFolder, publish_site
+from lakehouse.site.site_job import open_destination
 from lakehouse_tests.site.test_pages import Read
 
 PAGE = '<a href="{}">x</a>'

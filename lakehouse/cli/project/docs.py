@@ -45,7 +45,7 @@ def docs(state: State, out: str | None, opens: bool) -> None:
 
 def _make(state: State, out: str | None) -> "PublishedSite":
     from lakehouse.orchestration.runs.instance import open_instance
-    from lakehouse.site.make_site import make_site
+    from lakehouse.site.site_job import make_site
 
     settings, source, now = state.settings, state.project.site_source(), datetime.now(UTC)
     # Before the first run there is no instance and there are no check results.

@@ -196,7 +196,7 @@ def test_a_copy_that_was_cut_short_is_not_seen_and_goes_on(
             raise Killed
         real(copier, file, new_path)
 
-    monkeypatch.setattr(copy_table, "_AT_ONCE", 1)
+    monkeypatch.setattr(copying, "_AT_ONCE", 1)
     monkeypatch.setattr(copying.FileCopier, "_stream", stream)
     with pytest.raises(Killed):
         copied(source, target)
@@ -214,7 +214,7 @@ def test_other_rows_at_the_new_place_are_not_registered(
     source = made(catalog)
     delete_row(source, 1)
     monkeypatch.setattr(
-        copy_table, "moved_deletes", lambda _, __, content, ___: moved_nothing(content)
+        copying, "moved_deletes", lambda _, __, content, ___: moved_nothing(content)
     )
 
     with pytest.raises(LakehouseError, match=r"main has 3 rows .* expected 2 with"):

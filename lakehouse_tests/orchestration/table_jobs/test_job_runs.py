@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from lakehouse.errors import JobFailed
-from lakehouse.orchestration.table_jobs import compute_in_job
-from lakehouse.orchestration.table_jobs.compute_in_job import JobRun, _wait
+from lakehouse.orchestration.table_jobs import job_runs
+from lakehouse.orchestration.table_jobs.job_runs import JobRun, _wait
 from lakehouse.orchestration.table_jobs.job_services import GlueJob, JobState
 
 pytestmark = pytest.mark.unit
@@ -69,7 +69,7 @@ def test_a_second_interrupt_ends_the_wait():
 
 
 def test_a_run_of_unknown_state_is_given_up(monkeypatch):
-    monkeypatch.setattr(compute_in_job, "_UNKNOWN_SECONDS", 0.2)
+    monkeypatch.setattr(job_runs, "_UNKNOWN_SECONDS", 0.2)
 
     assert _wait(Service([OUTAGE]), "jr", LOG, JobRun()) is None
 

@@ -8,7 +8,7 @@ from lakehouse.definitions import TABLES
 from lakehouse.iceberg.write.append_without_spark import append_once
 from lakehouse.orchestration.deployment import open_engine
 from lakehouse.quality.metrics.metric import Metric
-from lakehouse.quality.metrics.metric_history import metric_history
+from lakehouse.site.table_trends import metric_history
 
 METRICS = TABLES["monitoring.data_quality_metrics"]
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)

@@ -1,24 +1,24 @@
-"""`lakehouse dev`: the Dagster UI on a home, and a Spark server for it."""
+"""A warm Spark and Dagster's processes, as children of the command that end with it."""
 
 import json
 import os
 import signal
 import socket
+import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import click
 import psutil
 
-from lakehouse.cli.call_context import State, command
 from lakehouse.cli.dev_processes.child_processes import Children
 from lakehouse.cli.dev_processes.ui_address import UIAddress, leave_note, listen, remove_note
-from lakehouse.cli.dev_processes.warm_spark import WarmSpark
 from lakehouse.cli.output.progress import Progress
 from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.iceberg.catalog.iceberg_release import is_spark_3
@@ -27,39 +27,150 @@ from lakehouse.orchestration.incident_reports import Report, report_firing, repo
 from lakehouse.orchestration.runs.instance import open_instance
 from lakehouse.orchestration.runs.orphaned_runs import fail_orphaned_runs
 from lakehouse.settings import Settings
+from lakehouse.spark import spark_server
+from lakehouse.spark.backoff import pause_seconds
+from lakehouse.spark.spark_folders import open_log
+from lakehouse.spark.spark_server import SparkServer
 from lakehouse.storage.file_lock import file_lock
 
-UI_HOST = "127.0.0.1"
-UI_PORT = 3000
+KEY = "spark server"
+"""Key of its incident."""
+_NAME = "The Spark server"
+_WARM_UP = "The warm-up of Spark"
+_WARM_UP_COMMAND = (sys.executable, "-m", "lakehouse.cli.dev_processes.warm_up")
+_GRACE_SECONDS = 3.0
+"""Short, since uncommitted work is repeated."""
+_HANGS = 1_000
+"""Represents a server that does not answer."""
+_OUT_OF_MEMORY = 52
+"""The status that Spark exits with after an OutOfMemoryError, `SparkExitCode.OOM`."""
+_STEADY_SECONDS = 600
+"""After this time, a failure is not one of the start, and the pauses begin again."""
 
 
-@command("dev")
-@click.option("--host", default=UI_HOST, show_default=True, help="Address to listen on.")
-@click.option(
-    "--port",
-    type=click.IntRange(1, 65535),
-    help=f"Port to listen on.  [default: {UI_PORT}, or the next free one]",
-)
-def dev(state: State, host: str, port: int | None) -> None:
-    """Open the Dagster UI on this home, with a warm Spark server.
+@dataclass
+class WarmSpark:
+    """One server at a time, on the same port and with the same token for its clients."""
 
-    Sensors and schedules run until Ctrl-C; other commands use the Spark server meanwhile. With
-    SPARK_REMOTE, and on Spark 3.5, it starts no Spark server. It prints warnings and errors, and
-    with --verbose Dagster's full log.
-    """
-    from lakehouse.cli.dev_processes.ui_address import UIAddress
+    settings: Settings
+    children: Children
+    say: Callable[[str], None]
+    _server: SparkServer | None = None
+    _answers_since: float | None = None
+    _started_at: float = 0.0
+    _retry_at: float | None = None
+    _failures: int = 0
 
-    if not host.strip():
-        raise UsageError(
-            "--host is empty; expected an address of this machine.",
-            next_step=f"{UI_HOST} is the usual one.",
+    def start(self, progress: Progress) -> None:
+        """Start the first server, and wait until it answers; raises SetupError."""
+        with progress("Starting a Spark server"):
+            child, self._server = spark_server.start(self.settings)
+            self.children.add(_NAME, child, _GRACE_SECONDS)
+            self._warm_up()
+            spark_server.wait_for(self.settings, child, self._server)
+        self._is_back("Spark was started.")
+
+    def look(self) -> None:
+        """Detect an exit, restart after the pause, or detect that the server answers."""
+        if self._server is None:
+            return
+        if self.children.ended(_WARM_UP) is not None:
+            self.children.end(_WARM_UP)
+        if self._retry_at is not None:
+            if time.monotonic() >= self._retry_at:
+                self._start_again()
+            return
+        code = self.children.ended(_NAME)
+        if code is not None:
+            self._died(code)
+        elif self._answers_since is None and self._server and self._server.answers:
+            spark_server.publish(self.settings, self._server)
+            self.say("The Spark server is back.")
+            self._is_back("Spark was started again, and answers.")
+        elif (
+            self._answers_since is None
+            and time.monotonic() > self._started_at + spark_server.START_SECONDS
+        ):
+            self._died(_HANGS)
+
+    def close(self) -> None:
+        """Remove the note about the server."""
+        if self._server:
+            spark_server.forget(self.settings, self._server)
+
+    def _is_back(self, how: str) -> None:
+        self._answers_since = time.monotonic()
+        report_resolved(self.settings, KEY, how)
+
+    def _warm_up(self) -> None:
+        """Start a process that writes small tables once the server answers."""
+        self.children.end(_WARM_UP)
+        if self.settings.is_on_cluster:
+            # It writes to this machine's disk, which executors do not see.
+            return
+        with open_log(self.settings) as output:
+            child = subprocess.Popen(
+                _WARM_UP_COMMAND,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        self.children.add(_WARM_UP, child, _GRACE_SECONDS)
+
+    def _start_again(self) -> None:
+        self._retry_at, self._started_at = None, time.monotonic()
+        try:
+            child, self._server = spark_server.start(self.settings, self._server)
+        except (LakehouseError, OSError) as error:
+            self._pause(f"could not be started: {error}")
+            return
+        self.children.add(_NAME, child, _GRACE_SECONDS)
+        self._warm_up()
+
+    def _died(self, code: int) -> None:
+        self.children.end(_NAME)
+        self.close()
+        was_steady = self._answers_since is not None
+        if was_steady and time.monotonic() - (self._answers_since or 0.0) > _STEADY_SECONDS:
+            self._failures = 0
+        self._answers_since = None
+        what = "exited" if was_steady else "did not start"
+        self._pause(f"{what} ({describe_exit(code)})")
+
+    def _pause(self, what: str) -> None:
+        self._failures += 1
+        seconds = pause_seconds(self._failures)
+        self._retry_at = time.monotonic() + seconds
+        again = f"{datetime.now(UTC) + timedelta(seconds=seconds):%H:%M:%S} UTC"
+        self.say(
+            f"The Spark server {what}. It is started again at {again}; the UI, sensors and"
+            " alerts continue."
         )
-    serve(
-        state.settings,
-        UIAddress(host, port or UI_PORT),
-        state.progress,
-        is_fixed=port is not None,
-        is_verbose=state.verbose,
+        report_firing(self.settings, _report(what, again))
+
+
+def describe_exit(code: int) -> str:
+    """Return the meaning of an exit status, with the setting to change if memory was short."""
+    if code == _HANGS:
+        return f"no answer in {spark_server.START_SECONDS:.0f} s"
+    if code == _OUT_OF_MEMORY:
+        return "out of memory: set LAKEHOUSE_SPARK_MEMORY to more"
+    # A shell adds 128 to the number of a signal.
+    if code in (-signal.SIGKILL, 128 + signal.SIGKILL):
+        return "killed: if the machine lacked memory, set LAKEHOUSE_SPARK_MEMORY to less"
+    return f"killed by signal {-code}" if code < 0 else f"exit status {code}"
+
+
+def _report(what: str, again: str) -> Report:
+    return Report(
+        KEY,
+        "Spark died",
+        (
+            f"The Spark server of `lakehouse dev` {what}.",
+            f"It is started again at {again}. Running runs fail, and are retried.",
+        ),
+        ("lakehouse doctor",),
     )
 
 
