@@ -69,7 +69,7 @@ COLLECTED = {
     "quality/source_rows_check.py:_sums.first": ONE_ROW,
     "spark/spark_session.py:collect_garbage.collect": ONE_ROW,
     "spark/connect_server.py:iceberg_version.collect": ONE_ROW,
-    "cli/project/doctor.py:_read.collect": "one row, staged to see whether a server reads it",
+    "cli/project/doctor_checks.py:_read.collect": "one row, staged to see whether a server reads it",
     "ingestion/staging/executor_reading.py:_outcomes.collect": (
         "a line for each file of an ingest, which this process has listed already"
     ),

@@ -10,7 +10,7 @@ import pytest
 
 from lakehouse.alerts.incidents import Alert
 from lakehouse.alerts.sinks import FILE_NAME, Sink, check_url, open_sinks, read_alerts
-from lakehouse.cli.project.doctor import findings
+from lakehouse.cli.project.doctor_checks import findings
 from lakehouse.errors import LakehouseError, SettingsError
 from lakehouse.settings import Settings
 from lakehouse_tests.alerts.receiver import Receiver, receiving

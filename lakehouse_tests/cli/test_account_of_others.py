@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
 
-from lakehouse.cli.project.doctor import findings
+from lakehouse.cli.project.doctor_checks import findings
 from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.settings import Settings
 from lakehouse_tests.cli.conftest import Lakehouse

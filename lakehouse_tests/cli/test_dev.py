@@ -17,7 +17,7 @@ from urllib.parse import quote
 import pytest
 
 from lakehouse.alerts.sinks import read_alerts
-from lakehouse.cli.project.doctor import findings
+from lakehouse.cli.project.doctor_checks import findings
 from lakehouse_tests.browser import find_browser, open_browser, take_picture
 from lakehouse_tests.cli.commands import (
     answers,

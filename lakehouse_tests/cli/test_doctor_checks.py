@@ -16,7 +16,7 @@ from dagster._core.scheduler.instigation import (
 )
 
 from lakehouse.alerts.alerts_sensor import HEARTBEAT_FILE, Heartbeat
-from lakehouse.cli.project.doctor import findings
+from lakehouse.cli.project.doctor_checks import findings
 from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.orchestration.runs.instance import open_instance
 from lakehouse.spark.spark_session import open_session

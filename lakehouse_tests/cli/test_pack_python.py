@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse.cli.project.doctor import findings
+from lakehouse.cli.project.doctor_checks import findings
 from lakehouse.settings import Settings
 from lakehouse.spark.executor_archive import (
     REQUIRED_PACKAGES,

@@ -15,7 +15,7 @@ import pytest
 from pyiceberg.catalog.sql import IcebergTables
 from sqlalchemy import update
 
-from lakehouse.cli.project.doctor import findings
+from lakehouse.cli.project.doctor_checks import findings
 from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.metadata.unknown_commits import find_unknown_commits

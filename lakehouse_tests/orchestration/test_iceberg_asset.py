@@ -4,11 +4,14 @@ import dagster as dg
 import pytest
 
 from lakehouse.errors import DeclarationError
-from lakehouse.iceberg.read.input_validation import check_overwrite_inputs, check_versions
 from lakehouse.iceberg.read.inputs import as_of, existing_rows, incremental, latest, versions_of
 from lakehouse.iceberg.values.write_result import Refused
 from lakehouse.orchestration.failure_texts import refusal
-from lakehouse.orchestration.iceberg_asset import iceberg_asset
+from lakehouse.orchestration.iceberg_asset import (
+    check_overwrite_inputs,
+    check_versions,
+    iceberg_asset,
+)
 from lakehouse.tables.table import (
     Append,
     Column,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lakehouse.cli.program import run
-from lakehouse.cli.project.doctor import findings
+from lakehouse.cli.project.doctor_checks import findings
 from lakehouse.iceberg.values.write_result import Published
 from lakehouse.ingestion.land import land
 from lakehouse.orchestration.runs.instance import open_instance
