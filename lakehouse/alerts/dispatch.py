@@ -14,7 +14,7 @@ from lakehouse.alerts.alert_routes import Routes, name_of
 from lakehouse.alerts.alert_state import AlertState, Queue
 from lakehouse.alerts.incidents import Alert, Saying, alert_id
 from lakehouse.alerts.sinks import Sink, describe_failure
-from lakehouse.spark.backoff import pause_seconds
+from lakehouse.orchestration.backoff import pause_seconds
 
 ROUND_SECONDS = 30.0
 """Dagster stops a sensor tick after a minute."""

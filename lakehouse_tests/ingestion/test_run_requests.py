@@ -27,6 +27,7 @@ from lakehouse.iceberg.read.inputs import latest
 from lakehouse.ingestion.collect import Waiting, list_waiting
 from lakehouse.ingestion.sensors import feed_sensors
 from lakehouse.ingestion.sensors.run_requests import FeedRunRequests, make_requests
+from lakehouse.orchestration.backoff import pause_seconds
 from lakehouse.orchestration.blocked_tables import (
     CHECK_FAILED,
     blocked_tag,
@@ -41,7 +42,6 @@ from lakehouse.orchestration.partitions.pending_run import PendingRun
 from lakehouse.orchestration.runs.instance import open_instance
 from lakehouse.project import Project
 from lakehouse.settings import Settings
-from lakehouse.spark.backoff import pause_seconds
 from lakehouse.storage.stores import open_store
 from lakehouse.tables.table import Column, IcebergTable, OverwritePartitions
 

@@ -22,13 +22,13 @@ from lakehouse.cli.dev_processes.ui_address import UIAddress, leave_note, listen
 from lakehouse.cli.output.progress import Progress
 from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.iceberg.catalog.iceberg_release import is_spark_3
+from lakehouse.orchestration.backoff import pause_seconds
 from lakehouse.orchestration.dagster_internals import DAEMON_MODULE
 from lakehouse.orchestration.incident_reports import Report, report_firing, report_resolved
 from lakehouse.orchestration.runs.instance import open_instance
 from lakehouse.orchestration.runs.orphaned_runs import fail_orphaned_runs
 from lakehouse.settings import Settings
 from lakehouse.spark import spark_server
-from lakehouse.spark.backoff import pause_seconds
 from lakehouse.spark.spark_folders import open_log
 from lakehouse.spark.spark_server import SparkServer
 from lakehouse.storage.file_lock import file_lock

@@ -12,6 +12,7 @@ from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.metadata.snapshots import UNCHANGED_PROPERTY, read_history
 from lakehouse.ingestion.collect import Waiting
 from lakehouse.orchestration.asset_keys import FEED_TAG
+from lakehouse.orchestration.backoff import pause_seconds
 from lakehouse.orchestration.blocked_tables import (
     STALE,
     digest_of_run,
@@ -26,7 +27,6 @@ from lakehouse.orchestration.partitions.partition_bounds import range_tags
 from lakehouse.orchestration.partitions.pending_run import PendingRun
 from lakehouse.orchestration.runs.run_in_process import UNFINISHED
 from lakehouse.orchestration.runs.runs_for_stale_tables import INCREMENTAL, Downstream
-from lakehouse.spark.backoff import pause_seconds
 from lakehouse.tables.feed import Feed
 from lakehouse.tables.quoting import shown
 from lakehouse.tables.table import IcebergTable
