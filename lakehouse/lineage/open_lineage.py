@@ -20,7 +20,7 @@ from pathlib import Path
 
 from lakehouse.errors import LakehouseError, TableBusy
 from lakehouse.iceberg.catalog.catalog import Catalog
-from lakehouse.iceberg.values.write_events import BegunWrite
+from lakehouse.iceberg.values.write_events import BegunWrite, WriteListener
 from lakehouse.iceberg.values.write_result import Outcome, Published
 from lakehouse.lineage.event_log import EventLog
 from lakehouse.lineage.events import EventMaker, Json
@@ -178,7 +178,7 @@ NAMESPACE = "lakehouse"
 
 
 @dataclass(frozen=True)
-class OpenLineageEvents:
+class OpenLineageEvents(WriteListener):
     """Emits one START and one COMPLETE, FAIL or ABORT event for each write id.
 
     Errors are logged and do not fail the write. The START events of open writes are stored in

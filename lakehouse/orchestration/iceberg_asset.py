@@ -9,6 +9,7 @@ import dagster as dg
 
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.read.inputs import Input, declared_inputs
+from lakehouse.iceberg.read.pinned_inputs import partition_appends
 from lakehouse.iceberg.read.row_version_inputs import versioned_inputs, with_version_reads
 from lakehouse.iceberg.read.rows_outside_partitions import evaluate_by_metadata, has_partition
 from lakehouse.iceberg.read.stale_partitions import partition_only_sources
@@ -93,11 +94,7 @@ def check_existing_rows(table: IcebergTable, inputs: Mapping[str, Input]) -> Non
             f" expected {table.name}.",
             next_step="Read another table by latest(…).",
         )
-    added = sorted(
-        name
-        for name, declared in inputs.items()
-        if declared.mode == "incremental" and declared.by and not declared.outside
-    )
+    added = sorted(partition_appends(inputs))
     if added and not _keeps_rows(inputs) and table.overwritten_by:
         raise DeclarationError(
             f"{table.name} overwrites partitions, and its input {', '.join(added)} has only"

@@ -191,8 +191,5 @@ def _people(settings: Settings) -> list[dict[str, str]]:
 
 
 def _content(settings: Settings, name: str) -> bytes:
-    return _bytes(settings.home / "privacy" / name)
-
-
-def _bytes(path: Path) -> bytes:
+    path = settings.home / "privacy" / name
     return path.read_bytes() if path.is_file() else b""

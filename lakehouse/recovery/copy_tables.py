@@ -132,9 +132,7 @@ class _Pinned(NamedTuple):
 
 
 def _pinned_in_bucket(source: Settings, catalog: Catalog) -> tuple[_Pinned, list[str]]:
-    """Load the tables of a bucket, and return the names of others. An account has one Glue
-    catalog for all buckets; tables of other buckets are not opened.
-    """
+    """Load the tables of a bucket; return the names of those of the account's other buckets."""
     folder = folder_key(source.warehouse)
     places = catalog.metadata_locations()
     inside = [name for name, place in places.items() if path_key(place).startswith(folder)]

@@ -1,6 +1,4 @@
-"""What the tests of evolution share: declarations that differ in some parts, and the state of a
-table like one.
-"""
+"""Declarations that differ in some parts, and the state of a table like one."""
 
 from dataclasses import replace
 from typing import Any
@@ -26,9 +24,7 @@ def columns(**types: str | Column) -> list[Column]:
 
 
 def declared(**parts: Any) -> IcebergTable:
-    """Return a declaration of `silver.orders`: an id and a note, unless `columns` says
-    otherwise.
-    """
+    """Return a declaration of `silver.orders`, by default with an id and a note."""
     given: dict[str, Any] = {
         "name": NAME,
         "comment": "Orders.",
@@ -36,6 +32,10 @@ def declared(**parts: Any) -> IcebergTable:
         "write": Append(once_by=()),
     }
     return IcebergTable(**given | parts)
+
+
+def of(**types: str | Column) -> IcebergTable:
+    return declared(columns=columns(**types))
 
 
 def state_like(table: IcebergTable, **parts: Any) -> TableState:
@@ -47,8 +47,8 @@ def state_like(table: IcebergTable, **parts: Any) -> TableState:
     state = TableState(
         name=table.name,
         columns=tuple(
-            ColumnState(column.name, parse(column.type), column.doc, column.required, number)
-            for number, column in enumerate(table.columns, 1)
+            ColumnState(column.name, parse(column.type), column.doc, column.required)
+            for column in table.columns
         ),
         partitioning=table.partition_fields,
         partition_names={str(field): field.column for field in table.partition_fields},

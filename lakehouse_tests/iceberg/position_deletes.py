@@ -9,34 +9,23 @@ from pyiceberg.manifest import (
     DataFile,
     DataFileContent,
     FileFormat,
-    ManifestContent,
     ManifestWriter,
-    ManifestWriterV2,
 )
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Operation
 from pyiceberg.table.update.snapshot import _FastAppendFiles
 
+from lakehouse.iceberg.catalog.pyiceberg_internals import delete_manifest_writer
+
 PATH_FIELD_ID = 2147483546
-
-
-class DeleteManifestWriter(ManifestWriterV2):
-    """Writes manifests of delete files, where PyIceberg's own writes those of data files."""
-
-    def content(self) -> ManifestContent:
-        return ManifestContent.DELETES
-
-    @property
-    def _meta(self) -> dict[str, str]:
-        return {**super()._meta, "content": "deletes"}
 
 
 class RowDelta(_FastAppendFiles):
     """A commit that adds delete files."""
 
     def new_manifest_writer(self, spec: PartitionSpec) -> ManifestWriter:
-        return DeleteManifestWriter(
+        return delete_manifest_writer(
             spec,
             self._transaction.table_metadata.schema(),
             self.new_manifest_output(),

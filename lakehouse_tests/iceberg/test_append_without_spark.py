@@ -1,6 +1,4 @@
-"""Rows appended without Spark: once a run, in a table as its declaration says, and the same to
-every engine.
-"""
+"""Rows appended without Spark: once per run, as declared, and the same to every engine."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -37,17 +35,15 @@ TABLE = IcebergTable(
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
-def rows(run_id: str, *values: float) -> list[dict]:
-    return [
-        {
-            "name": f"n{at}",
-            "value": value,
-            "at": AT,
-            "snapshot_id": 2**62 + at,
-            "run_id": run_id,
-        }
+def append(
+    engine: Engine, run_id: str, *values: float, table: IcebergTable = TABLE
+) -> int | None:
+    common = {"at": AT, "run_id": run_id}
+    rows = [
+        {"name": f"n{at}", "value": value, "snapshot_id": 2**62 + at, **common}
         for at, value in enumerate(values)
     ]
+    return append_once(engine, table, rows, run_id, made_at="at")
 
 
 def no_spark() -> None:
@@ -56,14 +52,13 @@ def no_spark() -> None:
 
 @pytest.fixture
 def without_spark(engine: Engine) -> Engine:
-    """The engine where no Spark can be had."""
     return replace(engine, session=no_spark)
 
 
 @glue_in_test_all
 def test_each_engine_reads_what_was_appended(engine: Engine, without_spark: Engine) -> None:
-    append_once(without_spark, TABLE, rows("a", 1.5, 2.5), "a", made_at="at")
-    append_once(without_spark, TABLE, rows("b", 4.0), "b", made_at="at")
+    append(without_spark, "a", 1.5, 2.5)
+    append(without_spark, "b", 4.0)
 
     loaded = engine.catalog.load(TABLE.name)
     said = 'SELECT count(*), sum(value), max(snapshot_id), min("at") FROM numbers'
@@ -80,10 +75,10 @@ def test_each_engine_reads_what_was_appended(engine: Engine, without_spark: Engi
 
 
 def test_a_run_is_appended_once(without_spark: Engine) -> None:
-    first = append_once(without_spark, TABLE, rows("a", 1.0), "a", made_at="at")
+    first = append(without_spark, "a", 1.0)
 
     assert first is not None
-    assert append_once(without_spark, TABLE, rows("a", 1.0), "a", made_at="at") is None
+    assert append(without_spark, "a", 1.0) is None
     assert read_history(without_spark, TABLE.name).main.snapshot_id == first
 
 
@@ -91,7 +86,7 @@ def test_a_run_is_appended_once(without_spark: Engine) -> None:
 def test_the_table_is_as_declared_and_its_commits_are_stamped(
     engine: Engine, without_spark: Engine
 ) -> None:
-    append_once(without_spark, TABLE, rows("a", 1.0), "a", made_at="at")
+    append(without_spark, "a", 1.0)
 
     assert plan_now(engine, TABLE).is_empty
     commit = read_history(engine, TABLE.name).main.commit
@@ -106,15 +101,10 @@ def test_many_at_once_lose_nothing_and_double_nothing(embedded_engine: Engine) -
     engine = replace(embedded_engine, session=no_spark)
     runs = [f"run-{at % 6}" for at in range(12)]
     with ThreadPoolExecutor(4) as threads:
-        list(
-            threads.map(
-                lambda run: append_once(engine, TABLE, rows(run, 1.0), run, made_at="at"), runs
-            )
-        )
+        list(threads.map(lambda run: append(engine, run, 1.0), runs))
 
-    assert sorted(
-        engine.catalog.load(TABLE.name).scan().to_arrow()["run_id"].to_pylist()
-    ) == sorted(set(runs))
+    appended = engine.catalog.load(TABLE.name).scan().to_arrow()["run_id"].to_pylist()
+    assert sorted(appended) == sorted(set(runs))
 
 
 def test_a_table_that_is_held_is_said_to_be_busy(
@@ -126,15 +116,9 @@ def test_a_table_that_is_held_is_said_to_be_busy(
         table_lock(embedded_engine, TABLE.name),
         pytest.raises(TableBusy, match=r"monitoring\.numbers"),
     ):
-        append_once(embedded_engine, TABLE, rows("a", 1.0), "a", made_at="at")
+        append(embedded_engine, "a", 1.0)
 
 
 def test_what_needs_an_audit_is_refused(embedded_engine: Engine) -> None:
     with pytest.raises(DeclarationError, match="without an audit"):
-        append_once(
-            embedded_engine,
-            replace(TABLE, write=Append(once_by=("name",))),
-            rows("a", 1.0),
-            "a",
-            made_at="at",
-        )
+        append(embedded_engine, "a", 1.0, table=replace(TABLE, write=Append(once_by=("name",))))

@@ -23,12 +23,28 @@ def catalog(settings: Settings) -> Catalog:
     return made
 
 
-def create(catalog: Catalog) -> None:
-    catalog.client.create_table(NAME, Schema(NestedField(1, "id", LongType())))
+@pytest.fixture
+def shared(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Catalog:
+    """A catalog with a table of the lakehouse and one of others."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
+    made = Catalog.of(request.getfixturevalue(request.param))
+    for name in (NAME, "others.table"):
+        made.client.create_namespace(name.split(".")[0])
+        create(made, name)
+    return made
+
+
+def create(catalog: Catalog, name: str = NAME) -> None:
+    catalog.client.create_table(name, Schema(NestedField(1, "id", LongType())))
+
+
+def left_in(catalog: Catalog) -> set[str]:
+    """The file in a home has no tables of others: all of its tables are listed."""
+    return {"others.table"} if catalog.is_embedded else set()
 
 
 def colour(catalog: Catalog, value: str) -> None:
-    """Commit to the table."""
     with catalog.client.load_table(NAME).transaction() as change:
         change.set_properties(colour=value)
 
@@ -69,19 +85,12 @@ def test_a_table_that_was_dropped_is_gone_and_another_of_its_name_is_another(
     assert catalog.load(NAME).metadata.table_uuid != first.metadata.table_uuid
 
 
-@pytest.mark.parametrize("kind", ["settings", "aws_settings"])
-def test_where_all_tables_are_is_told_at_once(
-    kind: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
-    made = Catalog.of(request.getfixturevalue(kind))
-    made.client.create_namespace("silver")
-    create(made)
-    before = made.metadata_locations()
-    assert before == {NAME: made.load(NAME).metadata_location}
-    colour(made, "red")
-    assert made.metadata_locations()[NAME] not in before.values()
+@pytest.mark.parametrize("shared", ["settings", "aws_settings"], indirect=True)
+def test_where_all_tables_are_is_told_at_once(shared: Catalog) -> None:
+    before = shared.metadata_locations()
+    assert before[NAME] == shared.load(NAME).metadata_location
+    colour(shared, "red")
+    assert shared.metadata_locations()[NAME] not in before.values()
 
 
 def test_at_one_moment_the_catalog_is_asked_once(catalog: Catalog) -> None:
@@ -95,18 +104,14 @@ def test_at_one_moment_the_catalog_is_asked_once(catalog: Catalog) -> None:
     assert first == 1
 
 
-@pytest.mark.parametrize("kind", ["settings", "aws_settings"])
-def test_only_namespaces_of_tables_that_are_meant_are_asked_for(
-    kind: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made = on_catalog(kind, request, monkeypatch)
+@pytest.mark.parametrize("shared", ["settings", "aws_settings"], indirect=True)
+def test_only_namespaces_of_tables_that_are_meant_are_asked_for(shared: Catalog) -> None:
+    made = shared
     meant = (NAME, "gold.of_a_database_that_is_not_there_yet")
     assert set(made.metadata_locations()) == {NAME, "others.table"}
     assert set(made.metadata_locations(meant)) == {NAME}
     assert set(made.tables()) == {NAME, "others.table"}
-    # The file in a home has no tables of others.
-    left = {"others.table"} if kind == "settings" else set()
-    assert set(made.tables(meant)) == {NAME} | left
+    assert set(made.tables(meant)) == {NAME} | left_in(made)
     moment = made.with_cached_locations(meant)
     assert set(moment.metadata_locations()) == {NAME}
     assert not moment.has(meant[1])
@@ -115,13 +120,9 @@ def test_only_namespaces_of_tables_that_are_meant_are_asked_for(
     assert moment.load("others.table").metadata_location
 
 
-@pytest.mark.parametrize("kind", ["settings", "aws_settings"])
-def test_within_the_databases_of_some_tables_no_other_is_listed(
-    kind: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made = on_catalog(kind, request, monkeypatch)
-    within = made.within([NAME])
-    left = {"others.table"} if kind == "settings" else set()
+@pytest.mark.parametrize("shared", ["settings", "aws_settings"], indirect=True)
+def test_within_the_databases_of_some_tables_no_other_is_listed(shared: Catalog) -> None:
+    within, left = shared.within([NAME]), left_in(shared)
     assert set(within.tables()) == {NAME} | left
     assert set(within.metadata_locations()) == {NAME} | left
     assert set(within.with_cached_locations().metadata_locations()) == {NAME} | left
@@ -130,44 +131,22 @@ def test_within_the_databases_of_some_tables_no_other_is_listed(
     assert set(within.tables(["others.table"])) == {"others.table"} | (left and {NAME})
 
 
-def test_a_database_of_others_that_may_not_be_read_stops_no_look(
-    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made = on_catalog("aws_settings", request, monkeypatch)
-    deny_tables_of(made, "others")
-    assert set(made.within([NAME]).tables()) == {NAME}
-    assert set(made.with_cached_locations([NAME]).metadata_locations()) == {NAME}
-
-
-def test_a_database_that_was_dropped_since_it_was_listed_is_passed_over(
-    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made = on_catalog("aws_settings", request, monkeypatch)
-    listed = [("dropped",), *made.client.list_namespaces()]
-    monkeypatch.setattr(made.client, "list_namespaces", lambda: listed)
-    assert NAME in made.metadata_locations()
-
-
-def on_catalog(
-    kind: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> Catalog:
-    """Return a catalog that has a table of ours and one of others."""
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
-    made = Catalog.of(request.getfixturevalue(kind))
-    for namespace in ("silver", "others"):
-        made.client.create_namespace(namespace)
-    create(made)
-    made.client.create_table("others.table", Schema(NestedField(1, "id", LongType())))
-    return made
-
-
-def deny_tables_of(catalog: Catalog, database: str) -> None:
-    """Let the tables of a database be listed for nobody."""
-    glue = catalog.client.glue  # type: ignore[attr-defined]
-
+@pytest.mark.parametrize("shared", ["aws_settings"], indirect=True)
+def test_a_database_of_others_that_may_not_be_read_stops_no_look(shared: Catalog) -> None:
     def deny(params: dict[str, str], **_: object) -> None:
-        if params["DatabaseName"] == database:
+        if params["DatabaseName"] == "others":
             raise ClientError({"Error": {"Code": "AccessDeniedException"}}, "GetTables")
 
+    glue = shared.client.glue  # type: ignore[attr-defined]
     glue.meta.events.register("provide-client-params.glue.GetTables", deny)
+    assert set(shared.within([NAME]).tables()) == {NAME}
+    assert set(shared.with_cached_locations([NAME]).metadata_locations()) == {NAME}
+
+
+@pytest.mark.parametrize("shared", ["aws_settings"], indirect=True)
+def test_a_database_that_was_dropped_since_it_was_listed_is_passed_over(
+    shared: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = [("dropped",), *shared.client.list_namespaces()]
+    monkeypatch.setattr(shared.client, "list_namespaces", lambda: listed)
+    assert NAME in shared.metadata_locations()

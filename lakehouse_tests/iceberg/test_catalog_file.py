@@ -1,6 +1,4 @@
-"""A catalog that is missing or damaged beside its tables: nothing begins anew, and each error
-says what to do.
-"""
+"""A missing or damaged catalog next to its tables: no table starts empty."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +19,6 @@ NAME = "silver.fruits"
 
 @pytest.fixture
 def file(settings: Settings) -> Path:
-    """The file of a catalog that has a table."""
     made = Catalog.of(settings).client
     made.create_namespace("silver")
     made.create_table(NAME, Schema(NestedField(1, "id", LongType())))

@@ -1,6 +1,4 @@
-"""A table that is told which keys changed, whatever the column is that its source is partitioned
-by: it has at each moment what plain Python computes of all rows.
-"""
+"""Tables of `changed_keys` equal a full recompute, for each type of partition column."""
 
 import random
 from collections import Counter

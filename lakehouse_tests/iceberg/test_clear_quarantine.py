@@ -1,6 +1,4 @@
-"""Rows that a person clears from a quarantine: gone from it for good, and noted without their
-values.
-"""
+"""Rows that a user clears from a quarantine: removed for good, and noted without values."""
 
 from collections.abc import Callable
 
@@ -77,7 +75,6 @@ def test_who_why_and_how_many_is_kept_and_no_value(refused: Engine) -> None:
     (clearing,) = clearings(refused, TABLE)
     assert (clearing.by, clearing.why, clearing.rows) == ("ann", "nobody knows", 3)
     main = read_history(refused, QUARANTINE).main
-    assert main is not None
     assert {"ann", "nobody knows"} <= set(main.summary.values())
     assert cleared_table(TABLE).column_names[:5] == (
         "_row_key",

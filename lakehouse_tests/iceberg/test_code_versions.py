@@ -1,6 +1,4 @@
-"""By which code a table's rows were computed is told by its commits, also where older ones are
-gone.
-"""
+"""The code versions of a table's rows, also after its older commits expired."""
 
 from dataclasses import replace
 from datetime import UTC, date, datetime
@@ -109,7 +107,6 @@ def test_what_earlier_commits_said_is_carried_on_before_they_expire(commits) -> 
     whole = history(*commits)
     carried = missing_properties(whole)
 
-    assert carried is not None
     assert told(history(carried, first=9)) == told(whole)
     assert missing_properties(history(*commits, carried)) is None
 
@@ -119,7 +116,6 @@ def test_the_rest_of_a_table_is_unknown_where_its_first_commits_are_gone() -> No
     left = history(days("a", "01", "03"), days("b", "02", "03"), first=9)
     assert told(left) == {"a": ["01-02"], "b": ["02-03"], **rest}
     carried = missing_properties(left)
-    assert carried is not None
     assert told(history(carried, days("b", "05", "06"), first=11)) == {
         "a": ["01-02"],
         "b": ["02-03", "05-06"],

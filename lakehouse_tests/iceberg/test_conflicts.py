@@ -1,6 +1,4 @@
-"""Other writers, unclear answers of the catalog and a locked database get in between: each row
-is there once.
-"""
+"""Concurrent writers, unclear commits and a locked database: each row is stored once."""
 
 import sqlite3
 from collections.abc import Callable
@@ -10,6 +8,7 @@ from pathlib import Path
 from threading import Event, Thread
 
 import pytest
+from pyspark.sql.readwriter import DataFrameWriterV2
 
 from lakehouse.errors import CommitUnknown
 from lakehouse.iceberg.catalog.engine import Engine
@@ -52,14 +51,8 @@ class Stranger(Exception):
 
 
 def rows(engine: Engine, *ids: str, n: int = 1) -> Callable[..., object]:
-    """Return a compute function that gives a row for each id."""
     values = ", ".join(f"('{id_}', {n})" for id_ in ids)
     return lambda **_: engine.sql(f"SELECT * FROM VALUES {values} AS given(id, n)")
-
-
-def run_of(*ids: str) -> Run:
-    """Return a run of some partitions."""
-    return Run("", Partitions(ids))
 
 
 def elsewhere(engine: Engine, tmp_path: Path) -> Engine:
@@ -68,7 +61,6 @@ def elsewhere(engine: Engine, tmp_path: Path) -> Engine:
 
 
 def once(action: Callable[[], object]) -> Callable[[], None]:
-    """Return a function that does something the first time that it is called."""
     left = [action]
     return lambda: left.pop()() if left else None  # type: ignore[func-returns-value]
 
@@ -97,7 +89,12 @@ def test_a_write_that_came_second_is_made_again_from_what_the_first_left(
     embedded_engine: Engine, tmp_path: Path, monkeypatch, mode: str
 ) -> None:
     table, seen = MODES[mode], []
-    write(embedded_engine, table, rows(embedded_engine, "a", "b"), run=run_of("a", "b"))
+    write(
+        embedded_engine,
+        table,
+        rows(embedded_engine, "a", "b"),
+        run=Run("", Partitions(("a", "b"))),
+    )
     other = elsewhere(embedded_engine, tmp_path)
     between = once(
         lambda: write(other, replace(table, write=Append(once_by=())), rows(other, "x"))
@@ -115,7 +112,7 @@ def test_a_write_that_came_second_is_made_again_from_what_the_first_left(
         table,
         compute if mode == "overwrite" else only_a,
         {"standing": latest(table.name)},
-        run_of("a"),
+        Run("", Partitions(("a",))),
     )
 
     assert isinstance(done, Published)
@@ -132,19 +129,8 @@ def test_a_commit_of_unknown_outcome_is_looked_up(
 ) -> None:
     write(embedded_engine, KEPT, rows(embedded_engine, "a"))
     unclear = once(lambda: _fail(UNKNOWN))
-    if at == "publishing":
-        _spoil(
-            monkeypatch,
-            Engine,
-            "sql",
-            unclear,
-            happened,
-            lambda statement: "fast_forward" in statement,
-        )
-    else:
-        from pyspark.sql.readwriter import DataFrameWriterV2
-
-        _spoil(monkeypatch, DataFrameWriterV2, "append", unclear, happened)
+    owner, name = (Engine, "sql") if at == "publishing" else (DataFrameWriterV2, "append")
+    _spoil(monkeypatch, owner, name, unclear, happened=happened)
 
     done = write(embedded_engine, KEPT, rows(embedded_engine, "b"))
 
@@ -167,14 +153,7 @@ def test_a_publish_that_stays_unknown_is_not_made_again(
         return rows(embedded_engine, "b")()
 
     with monkeypatch.context() as patch:
-        _spoil(
-            patch,
-            Engine,
-            "sql",
-            lambda: _fail(UNKNOWN),
-            False,
-            lambda statement: "fast_forward" in statement,
-        )
+        _spoil(patch, Engine, "sql", lambda: _fail(UNKNOWN), happened=False)
         with pytest.raises(CommitUnknown, match="the catalog did not answer"):
             write(embedded_engine, KEPT, compute)
 
@@ -201,9 +180,7 @@ def test_what_was_published_is_not_made_again_where_its_branch_cannot_be_dropped
 def test_a_branch_that_comes_back_on_a_newer_main_is_not_published(
     embedded_engine: Engine, tmp_path: Path
 ) -> None:
-    """A commit to a branch that was dropped meanwhile makes it anew, from what main is by
-    then.
-    """
+    """A commit to a dropped branch creates it again, from the newer main."""
     table = MODES["overwrite"]
     write(embedded_engine, table, rows(embedded_engine, "a"))
     other = elsewhere(embedded_engine, tmp_path)
@@ -277,9 +254,7 @@ def test_a_database_that_is_locked_is_waited_for(embedded_engine: Engine, home: 
 def test_a_branch_begun_elsewhere_is_dropped_after_a_day_and_not_before(
     embedded_engine: Engine, tmp_path: Path, monkeypatch
 ) -> None:
-    """How long main stands says nothing: a table that is written once a week has a writer
-    elsewhere just now.
-    """
+    """The age of main does not matter: a writer elsewhere can write it right now."""
     write(embedded_engine, KEPT, rows(embedded_engine, "a"))
     other = elsewhere(embedded_engine, tmp_path)
     young = branch.audit_branch(branch.new_write_id())
@@ -294,21 +269,20 @@ def test_a_branch_begun_elsewhere_is_dropped_after_a_day_and_not_before(
     assert set(read_history(embedded_engine, KEPT.name).refs) == {"main", young}
 
 
-def _spoil(patch, owner, name: str, unclear, happened: bool, of=lambda *_: True) -> None:
-    """Have a call raise what tells nothing, after or before it did what it does."""
+def _spoil(patch, owner, name: str, unclear, *, happened: bool) -> None:
+    """Have a commit raise an unclear error, after or before it; of SQL, the publish."""
     real = getattr(owner, name)
 
     def spoilt(self, *given, **named):
-        if not of(*given):
-            return real(self, *given, **named)
-        if happened:
-            done = real(self, *given, **named)
-            if hasattr(done, "collect"):
+        is_other = name == "sql" and "fast_forward" not in given[0]
+        if not is_other and not happened:
+            unclear()
+        done = real(self, *given, **named)
+        if not is_other and happened:
+            if name == "sql":
                 done.collect()
             unclear()
-            return done
-        unclear()
-        return real(self, *given, **named)
+        return done
 
     patch.setattr(owner, name, spoilt)
 

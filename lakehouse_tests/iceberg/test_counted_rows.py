@@ -23,7 +23,6 @@ BY_DAY = PartitionSpec(PartitionField(2, 1000, IdentityTransform(), "day"))
 
 @pytest.fixture
 def table(settings: Settings) -> Table:
-    """Two days of two files with three rows each."""
     catalog = Catalog.of(settings).client
     catalog.create_namespace_if_not_exists("silver")
     table = catalog.create_table(NAME, SCHEMA, partition_spec=BY_DAY)
@@ -39,9 +38,7 @@ def paths_of(table: Table, day: int) -> list[str]:
 
 
 def main(table: Table) -> Snapshot:
-    found = history_of(NAME, table.refresh()).main
-    assert found is not None
-    return found
+    return history_of(NAME, table.refresh()).main
 
 
 def rows_read(table: Table) -> int:

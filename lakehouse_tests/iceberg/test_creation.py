@@ -54,7 +54,6 @@ DECLARED = [
 
 @pytest.fixture
 def offline(settings: Settings) -> Engine:
-    """An engine that opens no session."""
     return open_engine(settings)
 
 

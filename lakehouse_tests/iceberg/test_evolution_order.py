@@ -17,12 +17,6 @@ def moved(order: list[str], declared: list[str]) -> list[str]:
 
 
 @settings(deadline=None)
-@given(order=st.permutations(NAMES), declared=st.permutations(NAMES))
-def test_moves_end_in_the_declared_order(order: list[str], declared: list[str]) -> None:
-    assert moved(order, declared) == declared
-
-
-@settings(deadline=None)
 @given(
     standing=st.permutations(NAMES),
     declared=st.permutations(NAMES),

@@ -1,6 +1,4 @@
-"""A quarantine stays fit for its table, whatever part of that table's declaration comes or goes
-later.
-"""
+"""A quarantine stays usable when its table's declaration changes."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -44,10 +42,7 @@ def test_a_rule_that_quarantines_comes_later(engine: Engine) -> None:
     published(engine, unruled, DELIVERED, REFUSED)
     assert not engine.catalog.has(QUARANTINE)
 
-    done = published(
-        engine, TABLE, "3 AS id, 3 AS v, NULL AS at", "4 AS id, 44 AS v, NULL AS at"
-    )
-    assert done.quarantined is not None
+    published(engine, TABLE, "3 AS id, 3 AS v, NULL AS at", "4 AS id, 44 AS v, NULL AS at")
     assert content(engine, TABLE.name, "id", "v") == [(1, 1), (2, 99), (3, 3)]
     assert content(engine, QUARANTINE, "id", "v", "_reasons") == [("4", "44", ["between_v"])]
 
@@ -72,7 +67,6 @@ def test_its_own_columns_stay_when_the_table_renames_one_of_that_name(
     )
     rows = "id int, v int, at timestamp, _source_file string"
     write(embedded_engine, before, rows_of(embedded_engine, rows, [(2, 99, None, "a.csv")]))
-    assert after.quarantine is not None
     ensure(embedded_engine, after.quarantine)
     assert content(embedded_engine, QUARANTINE, "id", "_source_file", "file") == [
         ("2", "a.csv", None)

@@ -1,6 +1,4 @@
-"""What is read since the last time is read under the names and types of now, however old its
-files are.
-"""
+"""Incremental reads return the current names and types, also of older files."""
 
 from dataclasses import replace
 
@@ -25,7 +23,6 @@ VALUES = IcebergTable(
 
 
 def read_values(engine: Engine) -> list[tuple]:
-    """Append what is new, and return all that there is."""
     write(
         engine,
         VALUES,

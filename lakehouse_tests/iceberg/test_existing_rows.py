@@ -1,6 +1,4 @@
-"""Partitions computed from what stands in them and what came since, or anew from all their
-rows.
-"""
+"""Partitions computed from their existing and new rows, or from all rows of their sources."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -43,8 +41,6 @@ INPUTS = {"came": incremental(RAW.name, by="d"), "stand": existing_rows(DAYS.nam
 
 @pytest.fixture
 def first(filled_engine: Callable[..., Engine]) -> Engine:
-    """Two days, each with a row that came and was computed."""
-
     def fill(engine: Engine) -> None:
         come(engine, (MONDAY, 1, 1), (TUESDAY, 2, 2))
         compute(engine, MONDAY, TUESDAY)
@@ -54,22 +50,6 @@ def first(filled_engine: Callable[..., Engine]) -> Engine:
 
 def come(engine: Engine, *rows: tuple[date, int, int]) -> None:
     write(engine, RAW, rows_of(engine, "d date, v int, id bigint", rows))
-
-
-def expire_all_but_main(engine: Engine, table: IcebergTable) -> None:
-    """Not of a table of `first`: others bring its files back."""
-    engine.sql(
-        f"CALL {engine.catalog.name}.system.expire_snapshots(table => '{table.name}',"
-        f" older_than => TIMESTAMP '2999-01-01 00:00:00', retain_last => 1)"
-    )
-
-
-def rewrite_all(engine: Engine, table: IcebergTable) -> None:
-    options = "options => map('rewrite-all', 'true')"
-    engine.sql(
-        f"CALL {engine.catalog.name}.system.rewrite_data_files(table => '{table.name}',"
-        f" {options})"
-    )
 
 
 def compute(
@@ -121,37 +101,49 @@ def test_what_a_day_was_given_while_another_waits_is_not_given_again(first: Engi
 
 @pytest.mark.long
 def test_nor_where_the_commit_that_says_so_has_expired(embedded_engine: Engine) -> None:
+    # Not a table of `first`, since other tests restore its files.
     engine = embedded_engine
     come(engine, (MONDAY, 1, 1), (TUESDAY, 2, 2))
     compute(engine, MONDAY, TUESDAY)
     come(engine, (MONDAY, 3, 3), (TUESDAY, 4, 4), (WEDNESDAY, 5, 5))
     compute(engine, MONDAY)
     compute(engine, WEDNESDAY)
-    expire_all_but_main(engine, DAYS)
+    engine.sql(
+        f"CALL {engine.catalog.name}.system.expire_snapshots(table => '{DAYS.name}',"
+        " older_than => TIMESTAMP '2999-01-01 00:00:00', retain_last => 1)"
+    )
     come(engine, (MONDAY, 6, 6))
     assert compute(engine, MONDAY) == (3, 0)
 
 
-def test_a_day_is_computed_anew_where_the_source_was_rewritten(first: Engine) -> None:
-    first.sql(f"DELETE FROM {first.catalog.sql_name(RAW.name)} WHERE id = 2")
+def delete_a_row(engine: Engine, table: IcebergTable) -> None:
+    engine.sql(f"DELETE FROM {engine.catalog.sql_name(table.name)} WHERE id = 2")
+
+
+STRICTER = replace(DAYS, rules=[between("v", 0, 2), *DAYS.rules[1:]])
+
+
+@pytest.mark.parametrize(
+    ("changed", "computed_as", "given"),
+    [(RAW, DAYS, (1, 0)), (DAYS, DAYS, (2, 0)), (None, STRICTER, (2, 0))],
+    ids=["source rewritten", "table written by another", "other rules"],
+)
+def test_a_day_is_recomputed_from_all_rows_where_its_existing_rows_are_not_known(
+    first: Engine,
+    changed: IcebergTable | None,
+    computed_as: IcebergTable,
+    given: tuple[int, int],
+) -> None:
+    if changed is not None:
+        delete_a_row(first, changed)
     come(first, (TUESDAY, 3, 3))
-    assert compute(first, TUESDAY) == (1, 0)
-    assert content(first, DAYS.name, "id") == [(1,), (3,)]
-
-
-def test_a_day_is_computed_anew_where_the_rules_are_others(first: Engine) -> None:
-    come(first, (TUESDAY, 3, 3))
-    stricter = replace(DAYS, rules=[between("v", 0, 2), *DAYS.rules[1:]])
-    assert compute(first, TUESDAY, table=stricter) == (2, 0)
-
-
-def test_a_day_is_computed_anew_where_somebody_else_wrote_the_table(first: Engine) -> None:
-    first.sql(f"DELETE FROM {first.catalog.sql_name(DAYS.name)} WHERE id = 2")
-    come(first, (TUESDAY, 3, 3))
-    assert compute(first, TUESDAY) == (2, 0)
+    assert compute(first, TUESDAY, table=computed_as) == given
 
 
 def test_compaction_leaves_what_stands(first: Engine) -> None:
-    rewrite_all(first, DAYS)
+    first.sql(
+        f"CALL {first.catalog.name}.system.rewrite_data_files(table => '{DAYS.name}',"
+        " options => map('rewrite-all', 'true'))"
+    )
     come(first, (TUESDAY, 3, 3))
     assert compute(first, TUESDAY) == (1, 1)

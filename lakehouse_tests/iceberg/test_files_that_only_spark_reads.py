@@ -1,6 +1,4 @@
-"""Rows in Avro, which PyIceberg does not read: whoever asks for them is told so by the name of the
-format.
-"""
+"""Rows in Avro, which PyIceberg does not read, are an error that names the format."""
 
 from datetime import date
 
@@ -35,7 +33,9 @@ VISITS = IcebergTable(
     write=OverwritePartitions(by="day"),
     rules=[castable("day", "date")],
 )
+QUARANTINE = "silver.visits_quarantine"
 INPUTS = {"delivered": versions_of(RAW.name, by="sent_on")}
+DELIVERED = "VALUES ('?', DATE '2026-01-02', 'a', 's', 1)"
 IN_AVRO = "cannot be read without Spark: its data files are Avro"
 
 
@@ -44,19 +44,22 @@ def engine(embedded_engine: Engine) -> Engine:
     """A source in Avro, and a quarantine, each with the same row."""
     name = embedded_engine.catalog.sql_name
     ensure(embedded_engine, RAW)
-    embedded_engine.sql(
-        f"INSERT INTO {name(RAW.name)} VALUES ('?', DATE '2026-01-02', 'a', 's', 1)"
-    )
-    assert VISITS.quarantine is not None
+    embedded_engine.sql(f"INSERT INTO {name(RAW.name)} {DELIVERED}")
     ensure(embedded_engine, VISITS.quarantine)
     refuse(embedded_engine)
     return embedded_engine
 
 
-def refuse(engine: Engine) -> None:
-    assert VISITS.quarantine is not None
+def set_format(engine: Engine, table: str, file_format: str) -> None:
     engine.sql(
-        f"INSERT INTO {engine.catalog.sql_name(VISITS.quarantine.name)}"
+        f"ALTER TABLE {engine.catalog.sql_name(table)}"
+        f" SET TBLPROPERTIES ('write.format.default' = '{file_format}')"
+    )
+
+
+def refuse(engine: Engine) -> None:
+    engine.sql(
+        f"INSERT INTO {engine.catalog.sql_name(QUARANTINE)}"
         " (day, _row_key, _reasons, _source_file, _source_sha256, _source_row, _quarantined_at)"
         " VALUES ('?', 'k', array('castable_day'), 'a', 's', 1, current_timestamp())"
     )
@@ -66,27 +69,17 @@ def test_the_source_of_refused_rows_is_named(engine: Engine) -> None:
     with pytest.raises(FilesUnsupported, match=rf"{RAW.name} {IN_AVRO}"):
         refused_values(engine, VISITS, INPUTS)
 
-    engine.sql(
-        f"ALTER TABLE {engine.catalog.sql_name(RAW.name)}"
-        " SET TBLPROPERTIES ('write.format.default' = 'orc')"
-    )
-    engine.sql(f"DELETE FROM {engine.catalog.sql_name(RAW.name)}")
-    engine.sql(
-        f"INSERT INTO {engine.catalog.sql_name(RAW.name)}"
-        " VALUES ('?', DATE '2026-01-02', 'a', 's', 1)"
-    )
+    set_format(engine, RAW.name, "orc")
+    name = engine.catalog.sql_name(RAW.name)
+    engine.sql(f"DELETE FROM {name}")
+    engine.sql(f"INSERT INTO {name} {DELIVERED}")
     assert refused_values(engine, VISITS, INPUTS) == {date(2026, 1, 2)}
 
 
 def test_a_quarantine_that_somebody_made_write_avro_is_named(engine: Engine) -> None:
-    assert VISITS.quarantine is not None
-    quarantine = VISITS.quarantine.name
     assert count_refused(engine.catalog, VISITS).rows == 1
-    engine.sql(
-        f"ALTER TABLE {engine.catalog.sql_name(quarantine)}"
-        " SET TBLPROPERTIES ('write.format.default' = 'avro')"
-    )
+    set_format(engine, QUARANTINE, "avro")
     refuse(engine)
 
-    with pytest.raises(FilesUnsupported, match=rf"{quarantine} {IN_AVRO}"):
+    with pytest.raises(FilesUnsupported, match=rf"{QUARANTINE} {IN_AVRO}"):
         count_refused(engine.catalog, VISITS)

@@ -1,6 +1,4 @@
-"""Computed decimals and integers are cast to the declared type; values that do not fit are
-rejected.
-"""
+"""Computed numbers are cast to the declared type; values that do not fit are rejected."""
 
 from dataclasses import replace
 from typing import Any
@@ -8,6 +6,7 @@ from typing import Any
 import pytest
 
 from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.rules.rows import not_null
 from lakehouse.iceberg.values.write_result import Outcome, Published
 from lakehouse.iceberg.write.write_audit_publish import write
@@ -52,15 +51,8 @@ def test_a_row_that_does_not_fit_is_rejected_alone(embedded_engine: Engine, mode
     assert rejected == [("1", TOO_LARGE, ["castable_total"])]
     failed = {result.rule.name: result.failed_rows for result in done.results}
     assert (failed["castable_total"], failed["castable_n"]) == (1, 0)
-    assert read_declaration(embedded_engine, table) == table.declaration_hash
-
-
-def read_declaration(engine: Engine, table: IcebergTable) -> str:
-    from lakehouse.iceberg.metadata.snapshots import read_history
-
-    commit = next(snap.commit for snap in read_history(engine, table.name).line if snap.commit)
-    assert commit is not None
-    return commit.declaration
+    main = read_history(embedded_engine, table.name).main
+    assert main.commit.declaration == table.declaration_hash
 
 
 @pytest.mark.spark

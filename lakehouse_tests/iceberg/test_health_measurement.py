@@ -1,6 +1,4 @@
-"""The health of tables that PyIceberg made: files, partitions, specs, branches and the metadata
-folder, without a JVM.
-"""
+"""Table health from metadata, without a JVM: files, partitions, specs, refs and folder."""
 
 from datetime import UTC, datetime
 

@@ -1,6 +1,4 @@
-"""Rows that are kept on a cluster are the same as those of one machine; here, Spark is told to be
-none.
-"""
+"""Rows kept on a cluster equal those of one machine; Spark is told that it is a cluster."""
 
 from dataclasses import replace
 

@@ -1,6 +1,4 @@
-"""A process is killed in the middle of a write: the next run ends as if nothing had
-happened.
-"""
+"""A process is killed during a write: the next run ends as if nothing had happened."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -37,13 +35,11 @@ NAMES = (LANDED.name, f"{LANDED.name}_quarantine", LATEST.name)
 
 
 def engine_on(home: Path) -> Engine:
-    """Return an engine on a home, on the session of this run."""
     return open_engine(replace(Settings.from_env(), home=home))
 
 
 @pytest.fixture(scope="module")
 def spark_server(tmp_path_factory) -> Iterator[str]:
-    """The address of a Spark Connect server, which outlives its clients."""
     with running_server(
         replace(Settings.from_env(), home=tmp_path_factory.mktemp("server"))
     ) as remote:
@@ -52,7 +48,6 @@ def spark_server(tmp_path_factory) -> Iterator[str]:
 
 @pytest.fixture
 def killed(spark, spark_server, tmp_path: Path, at: str) -> Path:
-    """The home of a process that wrote to it, and died where it should."""
     home = tmp_path / "home"
     write_first(engine_on(home))
     child = start(home, write_and_die, env=_env(at, spark_server), at=at)
@@ -93,7 +88,6 @@ def test_the_next_run_ends_as_if_nobody_had_died(killed: Path, undisturbed, at: 
 
 
 def _is_each_write_told_once(home: Path) -> bool:
-    """Whether each write was told as begun once, and as ended once."""
     told = types_by_run(home / "openlineage.jsonl").values()
     return all(types[0] == "START" and len(types) == 2 for types in told)
 
@@ -103,9 +97,6 @@ def _states(engine: Engine) -> dict[str, Any]:
 
 
 def _state(engine: Engine, name: str) -> dict[str, Any]:
-    """Return what a user can see of a table: its rows, what main went through, and its
-    branches.
-    """
     history = read_history(engine, name)
     columns = [
         column for column in engine.spark.table(name).columns if column != "_quarantined_at"

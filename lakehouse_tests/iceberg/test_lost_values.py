@@ -1,6 +1,4 @@
-"""A value that cannot be read is counted by its `castable`, of whatever severity, also where a rule
-on the same column takes rows without a value out.
-"""
+"""Unreadable values count for their `castable` rule, also next to rules that reject NULL."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,6 +1,4 @@
-"""The health of merge-on-read tables is what Iceberg's own metadata tables tell, position deletes
-and deletion vectors alike.
-"""
+"""The health of merge-on-read tables equals Iceberg's metadata tables."""
 
 from typing import Any
 

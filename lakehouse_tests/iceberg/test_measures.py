@@ -1,6 +1,4 @@
-"""Columns are measured by the query that evaluates the rules, of the rows that a write
-brings.
-"""
+"""Columns are profiled by the query that evaluates the rules, over the rows of a write."""
 
 from dataclasses import replace
 
@@ -29,7 +27,6 @@ pytestmark = pytest.mark.spark
 
 
 def measuring(table: IcebergTable, *names: str) -> IcebergTable:
-    """Return a declaration that measures some of its columns."""
     return replace(
         table,
         columns=[replace(column, profiled=column.name in names) for column in table.columns],

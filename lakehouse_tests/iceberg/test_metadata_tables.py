@@ -1,10 +1,8 @@
-"""Files, snapshots and refs read without a JVM are those of Spark's metadata tables, on a table
-with all there can be in them.
-"""
+"""Files, snapshots and refs read without a JVM are those of Spark's metadata tables."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 from pyspark.sql import SparkSession
@@ -24,6 +22,7 @@ from lakehouse_tests.conftest import (
     with_format_3,
 )
 from lakehouse_tests.iceberg.evolving import NAME, columns, declared
+from lakehouse_tests.iceberg.upkeep.tables import local_path, stored
 
 COLUMNS = columns(
     id="int",
@@ -49,9 +48,7 @@ def table(
     spark: SparkSession,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Engine:
-    """`silver.orders` with three specs, a delete file, a branch, a tag and a snapshot that was
-    rolled back; made once in each kind of catalog, since no test changes it.
-    """
+    """A table with three specs, a delete file, a branch, a tag and a snapshot rolled back."""
     settings = settings_at(tmp_path_factory.mktemp("orders") / "home")
     if request.param == "glue" or ON_GLUE:
         settings = on_empty_account(request.getfixturevalue("moto"), settings)
@@ -96,17 +93,11 @@ def fill(engine: Engine) -> None:
 
 
 def told(engine: Engine, query: str) -> list[tuple[Any, ...]]:
-    """Return what Spark's metadata table tells; a partition is one by the names of its
-    fields.
-    """
-    rows = engine.sql(query.format(t=engine.catalog.sql_name(NAME))).collect()
-    return sorted((tuple(map(plain, row)) for row in rows), key=repr)
+    return seen(engine.sql(query.format(t=engine.catalog.sql_name(NAME))).collect())
 
 
 def plain(value: Any) -> Any:
-    """Return a value of Spark, or one of ours, in one form: partitions as pairs, moments as UTC
-    without a zone.
-    """
+    """Return a value in one form: partitions as pairs, timestamps in UTC without a zone."""
     if hasattr(value, "asDict"):
         value = value.asDict()
     if isinstance(value, dict):
@@ -114,7 +105,7 @@ def plain(value: Any) -> Any:
     return value.replace(tzinfo=None) if getattr(value, "tzinfo", None) else value
 
 
-def seen(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+def seen(rows: Iterable[Iterable[Any]]) -> list[tuple[Any, ...]]:
     return sorted((tuple(map(plain, row)) for row in rows), key=repr)
 
 
@@ -183,27 +174,14 @@ def test_metadata_files_are_all_that_are_kept_beside_the_data(embedded_engine: E
         embedded_engine.sql(
             f"INSERT INTO {embedded_engine.catalog.sql_name(NAME)} VALUES ({number}, 'a')"
         )
-    found = {
-        urlsplit(file.path).path: file.size_bytes
-        for file in metadata_files(embedded_engine, NAME)
+    named = metadata_files(embedded_engine, NAME)
+    stored_metadata = [
+        path for path in stored(embedded_engine, NAME) if "metadata" in path.parts
+    ]
+    assert {local_path(file.path): file.size_bytes for file in named} == {
+        path: path.stat().st_size for path in stored_metadata
     }
-    assert found == on_disk(embedded_engine)
-    assert {file.kind for file in metadata_files(embedded_engine, NAME)} == {
-        "table metadata",
-        "manifest list",
-        "manifest",
-    }
-
-
-def on_disk(engine: Engine) -> dict[str, int]:
-    from pathlib import Path
-
-    folder = Path(urlsplit(engine.catalog.load(NAME).location()).path) / "metadata"
-    return {
-        str(path): path.stat().st_size
-        for path in folder.iterdir()
-        if not path.name.startswith(".")
-    }
+    assert {file.kind for file in named} == {"table metadata", "manifest list", "manifest"}
 
 
 @with_format_3

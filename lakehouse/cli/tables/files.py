@@ -12,7 +12,7 @@ from lakehouse.cli.output.record_output import print_records, table_or_json
 
 if TYPE_CHECKING:
     from lakehouse.iceberg.metadata.manifests import TableFile
-    from lakehouse.iceberg.metadata.referenced_files import MetadataFile
+    from lakehouse.iceberg.metadata.referenced_files import NamedFile
 
 
 @command("files")
@@ -44,7 +44,7 @@ def files(state: State, name: str, form: str) -> None:
 
 
 def _record(
-    kind: str, file: "TableFile | MetadataFile", partition: Mapping[str, Any], rows: int | None
+    kind: str, file: "TableFile | NamedFile", partition: Mapping[str, Any], rows: int | None
 ) -> dict[str, Any]:
     return {
         "kind": kind,

@@ -1,7 +1,7 @@
 """The Iceberg catalog: Spark writes through it, PyIceberg reads from it without a JVM."""
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -21,12 +21,6 @@ if TYPE_CHECKING:
     from pyiceberg.catalog.glue import GlueCatalog
     from pyiceberg.catalog.sql import SqlCatalog
     from pyiceberg.table import Table
-    from sqlalchemy import RowMapping
-
-
-_PLACEHOLDER_TYPE = "binary"
-_PARTS = ("type", "element", "key", "value")
-"""Keys of types in an Iceberg schema, for fields, lists and maps."""
 
 
 def open_for_files(client: "PyIcebergCatalog", table: str, metadata_location: str) -> "Table":
@@ -40,28 +34,24 @@ def open_for_files(client: "PyIcebergCatalog", table: str, metadata_location: st
     with io.new_input(metadata_location).open() as file:
         packed = Compressor.get_compressor(metadata_location).stream_decompressor(file)
         metadata = json.loads(packed.read())
-    known = TableMetadataUtil.parse_obj(with_known_types(metadata))
+    for name in ("schema", "schemas"):
+        if name in metadata:
+            metadata[name] = _known(metadata[name])
+    known = TableMetadataUtil.parse_obj(metadata)
     return Table(tuple(table.split(".")), known, metadata_location, io, client)
 
 
-def with_known_types(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return table metadata with `binary` in place of unsupported types."""
-    known = dict(metadata)
-    for name in ("schema", "schemas"):
-        if name in known:
-            known[name] = _known(known[name])
-    return known
-
-
 def _known(part: Any) -> Any:
+    """Return a part of a schema with `binary` in place of unsupported types."""
     if isinstance(part, list):
         return [_known(item) for item in part]
     if not isinstance(part, Mapping):
         return part
     known = {name: _known(item) for name, item in part.items()}
-    for name in _PARTS:
+    # The types of fields, lists and maps.
+    for name in ("type", "element", "key", "value"):
         if isinstance(known.get(name), str) and not _is_known(known[name]):
-            known[name] = _PLACEHOLDER_TYPE
+            known[name] = "binary"
     return known
 
 
@@ -80,8 +70,9 @@ def _is_known(name: str) -> bool:
 
 
 CATALOG_NAME = "lakehouse"
-_NOT_READ = {"AccessDeniedException", "EntityNotFoundException", "FederationSourceException"}
-_KIND, _VIEW = "iceberg_type", "VIEW"
+_NOT_FOUND = "EntityNotFoundException"
+_NOT_READ = {"AccessDeniedException", _NOT_FOUND, "FederationSourceException"}
+"""Errors of Glue for databases that do not exist or cannot be read."""
 _SQLITE_OPTIONS = "journal_mode=WAL&busy_timeout=30000"
 _SQLITE_READ_ONLY = "open_mode=1&busy_timeout=30000"
 
@@ -238,7 +229,6 @@ class Catalog:
         return StaticTable.from_metadata(metadata_location, dict(self.client.properties))
 
     def has(self, table: str) -> bool:
-        """Whether the table exists."""
         if self._locations is not None and self._is_known(table):
             return table in self._locations
         try:
@@ -278,18 +268,12 @@ class Catalog:
 
         if self._namespaces is None or not isinstance(self.client, GlueCatalog):
             return {}
-        locations: dict[str, str] = {}
         try:
             databases = {name for (name,) in self.client.list_namespaces()}
         except ClientError as error:
-            _raise_unless_unread(error)
+            _raise_unless(error, _NOT_READ)
             return {}
-        for database in sorted(databases - {*self._namespaces}):
-            try:
-                locations |= _locations_of_database(self.client, database)
-            except ClientError as error:
-                _raise_unless_unread(error)
-        return locations
+        return _locations_of_glue(self.client, databases - {*self._namespaces}, _NOT_READ)
 
     def _is_known(self, table: str) -> bool:
         """Whether the cached locations cover the table's namespace."""
@@ -318,34 +302,12 @@ class Catalog:
 
         :param declared: names; in Glue, only the tables of their namespaces are listed.
         """
-        if self._locations is not None:
-            return sorted(self._locations)
-        is_part = declared is not None or self._namespaces is not None
-        if is_part and not self.is_embedded:
-            return sorted(self.metadata_locations(declared))
-        with explain_catalog(self.place):
-            namespaces = self.client.list_namespaces()
-            return sorted(
-                ".".join(name)
-                for namespace in namespaces
-                for name in self.client.list_tables(namespace)
-            )
+        return sorted(self.metadata_locations(None if self.is_embedded else declared))
 
 
 def _locations_of_sqlite(
     client: "SqlCatalog", namespaces: Collection[str] | None
 ) -> dict[str, str]:
-    return {
-        name: row["metadata_location"]
-        for name, row in _rows_of_sqlite(client, namespaces)
-        if row.get(_KIND) != _VIEW
-    }
-
-
-def _rows_of_sqlite(
-    client: "SqlCatalog", namespaces: Collection[str] | None
-) -> "Iterator[tuple[str, RowMapping]]":
-    """Yield the entries of the catalog; PyIceberg's first versions have no views."""
     from pyiceberg.catalog.sql import IcebergTables
     from sqlalchemy import select, text
 
@@ -355,28 +317,35 @@ def _rows_of_sqlite(
         pointers = pointers.where(IcebergTables.table_namespace.in_(namespaces))
     with client.engine.connect() as connection:
         rows = connection.execute(pointers).mappings().all()
-    for row in rows:
-        yield f"{row['table_namespace']}.{row['table_name']}", row
+    return {
+        f"{row['table_namespace']}.{row['table_name']}": row["metadata_location"]
+        for row in rows
+        # PyIceberg's first versions have no views, and no column for them.
+        if row.get("iceberg_type") != "VIEW"
+    }
 
 
 def _locations_of_glue(
-    client: "GlueCatalog", namespaces: Collection[str] | None
+    client: "GlueCatalog",
+    namespaces: Collection[str] | None,
+    skipped_errors: Collection[str] = (_NOT_FOUND,),
 ) -> dict[str, str]:
+    from botocore.exceptions import ClientError
+
     if namespaces is None:
         namespaces = [name for (name,) in client.list_namespaces()]
     locations: dict[str, str] = {}
     for namespace in sorted(namespaces):
         try:
             locations |= _locations_of_database(client, namespace)
-        except client.glue.exceptions.EntityNotFoundException:
-            # The database does not exist yet, or was dropped after it was listed.
-            continue
+        except ClientError as error:
+            # Not found: it does not exist yet, or was dropped after it was listed.
+            _raise_unless(error, skipped_errors)
     return locations
 
 
-def _raise_unless_unread(error: "ClientError") -> None:
-    """Ignore only errors for databases that do not exist or cannot be read."""
-    if error.response.get("Error", {}).get("Code") not in _NOT_READ:
+def _raise_unless(error: "ClientError", skipped_errors: Collection[str]) -> None:
+    if error.response.get("Error", {}).get("Code") not in skipped_errors:
         raise error
 
 
@@ -423,15 +392,7 @@ def _glue(settings: Settings, name: str) -> Catalog:
         spark["client.region"] = settings.region
         pyiceberg |= {"glue.region": settings.region, "s3.region": settings.region}
     if settings.endpoint_url:
-        endpoint = settings.endpoint_url
-        spark |= {
-            "glue.endpoint": endpoint,
-            "s3.endpoint": endpoint,
-            "s3.path-style-access": "true",
-        }
-        pyiceberg |= {
-            "glue.endpoint": endpoint,
-            "s3.endpoint": endpoint,
-            "s3.force-virtual-addressing": "false",
-        }
+        endpoints = dict.fromkeys(("glue.endpoint", "s3.endpoint"), settings.endpoint_url)
+        spark |= {**endpoints, "s3.path-style-access": "true"}
+        pyiceberg |= {**endpoints, "s3.force-virtual-addressing": "false"}
     return Catalog(name, spark, pyiceberg)

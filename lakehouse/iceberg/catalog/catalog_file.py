@@ -26,7 +26,10 @@ def require_catalog_file(file: Path, warehouse: Path) -> None:
 
     :raises CatalogDamaged: when tables would start empty, or the file is no database.
     """
-    if _is_unused(file) and (metadata := _some_metadata(warehouse)):
+    metadata = None
+    if _is_unused(file):
+        metadata = next(warehouse.glob("*/*/metadata/*.metadata.json"), None)
+    if metadata:
         condition = "empty" if file.exists() else "missing"
         raise CatalogDamaged(
             f"The catalog {file} is {condition}, and {warehouse} holds tables, such as"
@@ -98,7 +101,6 @@ def check_catalog_file(file: Path) -> None:
 
 
 def damaged(file: Path | str, reason: str) -> CatalogDamaged:
-    """Return the error for a catalog that cannot be read."""
     return CatalogDamaged(
         f"The catalog {file} is damaged: {reason}; expected the database that lists the tables."
         " Their files are not touched.",
@@ -107,7 +109,6 @@ def damaged(file: Path | str, reason: str) -> CatalogDamaged:
 
 
 def _is_unused(file: Path) -> bool:
-    """Whether the catalog has no table and no namespace."""
     if not file.exists() or not file.stat().st_size:
         return True
     if not file.is_file():
@@ -123,11 +124,8 @@ def _is_unused(file: Path) -> bool:
 
 def _has_names(connection: sqlite3.Connection) -> bool:
     listed = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-    known = {name for (name,) in listed}
-    for name in known.intersection(_TABLES):
-        if connection.execute(f"SELECT 1 FROM {name} LIMIT 1").fetchone():
-            return True
-    return False
+    names = {name for (name,) in listed}.intersection(_TABLES)
+    return any(connection.execute(f"SELECT 1 FROM {name} LIMIT 1").fetchone() for name in names)
 
 
 def _open(file: Path) -> sqlite3.Connection:
@@ -148,7 +146,3 @@ def _table(metadata: Path) -> str:
     """Return the name of a metadata file's table, from its folder."""
     folder = metadata.parent.parent
     return f"{folder.parent.name}.{_UNIQUE.sub('', folder.name)}"
-
-
-def _some_metadata(warehouse: Path) -> Path | None:
-    return next(warehouse.glob("*/*/metadata/*.metadata.json"), None)

@@ -1,7 +1,7 @@
 """Convert client errors about unreadable catalogs and metadata to errors that name the object."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from lakehouse.errors import SetupError, TableDamaged, TableNotFound, TypeUnsupported
@@ -70,25 +70,21 @@ def explain_table(table: str) -> Iterator[None]:
         ) from error
     except (ValueError, ValidationError) as error:
         if types := _REFUSED_TYPE.findall(str(error)):
-            raise _unsupported(table, types) from error
+            found = " and ".join(sorted(set(types)))
+            raise TypeUnsupported(
+                f"{table} has a column of the type {found}, which only Spark can read; expected"
+                f" {_SUPPORTED}. Nothing of the table is damaged.",
+                next_step=(
+                    "`lakehouse sql` reads and writes it. For other commands store the column as"
+                    " text, such as with to_json(…), in a table without that type."
+                ),
+            ) from error
         # Metadata is not text, not JSON, or not a table's. PyIceberg's message quotes the file.
         raise TableDamaged(
             f"{table} is damaged: its metadata cannot be read; expected the JSON of an Iceberg"
             " table.",
             next_step="Restore the newest file of its metadata folder from a backup.",
         ) from error
-
-
-def _unsupported(table: str, types: Sequence[str]) -> TypeUnsupported:
-    found = " and ".join(sorted(set(types)))
-    return TypeUnsupported(
-        f"{table} has a column of the type {found}, which only Spark can read; expected"
-        f" {_SUPPORTED}. Nothing of the table is damaged.",
-        next_step=(
-            "`lakehouse sql` reads and writes it. For other commands store the column as text,"
-            " such as with to_json(…), in a table without that type."
-        ),
-    )
 
 
 def _named(error: FileNotFoundError) -> str:

@@ -50,8 +50,4 @@ class Engine:
 
     def sql(self, statement: str, **parameters: Any) -> "DataFrame":
         """Run a Spark SQL statement with named parameters (`:name`)."""
-        return (
-            self.spark.sql(statement, args=parameters)
-            if parameters
-            else self.spark.sql(statement)
-        )
+        return self.spark.sql(statement, args=parameters or None)

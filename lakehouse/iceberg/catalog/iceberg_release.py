@@ -1,7 +1,7 @@
 """Features that a release of Iceberg lacks, and the version line of Spark."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from types import MappingProxyType
@@ -114,7 +114,9 @@ class IcebergRelease:
                 f" 1.7.1-amzn-2): upkeep leaves out {left_out}; tables of format 3 are not written"
             )
         parts = []
-        if left_out := ", ".join(self._left_out()):
+        lacking = [step for step in sorted(_NEEDED) if self.lacks(step)]
+        if lacking:
+            left_out = ", ".join(f"{step} (no {_NEEDED[step][0]})" for step in lacking)
             parts.append(f"upkeep leaves out {left_out}")
         if in_turn := [kind for kind in _Z_ORDER_SINCE if not self._has_z_order_of(kind)]:
             parts.append(
@@ -131,11 +133,6 @@ class IcebergRelease:
             return True
         is_new = self.number is not None and self.number >= since
         return is_new and (on_spark_3 or not is_spark_3())
-
-    def _left_out(self) -> Iterator[str]:
-        for step, (name, _) in sorted(_NEEDED.items()):
-            if self.lacks(step):
-                yield f"{step} (no {name})"
 
 
 PINNED = IcebergRelease(Settings.iceberg)

@@ -82,7 +82,6 @@ class FileCopier:
         return moved
 
     def write(self, path: str, content: bytes) -> None:
-        """Write a small file."""
         with self.io.new_output(path).create(overwrite=True) as stream:
             stream.write(content)
 
@@ -93,13 +92,10 @@ class FileCopier:
             moved = moved_deletes(file.path, file.format, content, self.paths.of)
             self.write(new_path, moved.content)
             return moved
-        if not self._is_there(new_path, file.size_bytes):
+        existing = self.io.new_input(new_path)
+        if not existing.exists() or len(existing) != file.size_bytes:
             self._stream(file, new_path)
         return None
-
-    def _is_there(self, path: str, size_bytes: int) -> bool:
-        file = self.io.new_input(path)
-        return file.exists() and len(file) == size_bytes
 
     def _stream(self, file: SourceFile, new_path: str) -> None:
         written_bytes = 0
@@ -133,13 +129,7 @@ class RowChecksum:
 
     @property
     def text(self) -> str:
-        """The checksum as text."""
         return f"{self.total:016x}"
-
-
-def has_readable_rows(table: "Table", snapshot_id: int) -> bool:
-    """Whether PyIceberg can read the rows of a snapshot."""
-    return not why_only_spark_reads(table, snapshot_id)
 
 
 def row_checksum(table: "Table", snapshot_id: int) -> RowChecksum:
@@ -191,14 +181,18 @@ def copy_table(
     :raises LakehouseError: if the rows at the target differ, another process registered the
         table meanwhile, or another table is in the target location.
     """
+    from pyiceberg.io import load_file_io
+
     create_namespace(target, namespace_of(name))
     location = new_location(target, name, source.metadata.table_uuid.hex)
     _require_free(target, name, location)
-    copier = FileCopier(
-        source, _open_io(target, location), MovedPaths(source.location(), location)
-    )
+    io = load_file_io(dict(target.client.properties), location)
+    copier = FileCopier(source, io, MovedPaths(source.location(), location))
     report("reading its manifests")
-    metadata = _without_writes(read_metadata(source))
+    metadata = read_metadata(source)
+    refs = metadata.get("refs") or {}
+    # Without the branches of running writes.
+    metadata["refs"] = {name: ref for name, ref in refs.items() if not is_audit(name)}
     files = find_source_files(source, metadata)
     moved = copier.copy(files.files.values(), _progress(files, report))
     report("writing its metadata")
@@ -229,9 +223,7 @@ def main_checksum(table: "Table") -> tuple[VerifiedBy, RowChecksum]:
 
 
 def _require_free(target: Catalog, name: str, location: str) -> None:
-    """Check that no table is in a location, such as a renamed earlier copy: it would lose
-    files.
-    """
+    """Check that a location has no table, such as a renamed copy, which would lose files."""
     folder = folder_key(location)
     # All namespaces are checked, since it can have been renamed to one without declarations.
     for other, metadata_location in target.metadata_locations().items():
@@ -244,12 +236,6 @@ def _require_free(target: Catalog, name: str, location: str) -> None:
                     f" Otherwise rename {other} back to {name}, or drop it after copying its rows."
                 ),
             )
-
-
-def _without_writes(metadata: dict[str, Any]) -> dict[str, Any]:
-    """Return metadata without the branches of running writes."""
-    refs = metadata.get("refs") or {}
-    return metadata | {"refs": {name: ref for name, ref in refs.items() if not is_audit(name)}}
 
 
 def _progress(files: SourceFiles, report: Report) -> Progress:
@@ -290,17 +276,9 @@ def _write_metadata(
 
 
 def _log(source: "Table", metadata: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the log entries whose files exist."""
     logged = metadata.get("metadata-log") or []
     missing_files = set(missing_paths(source, [entry["metadata-file"] for entry in logged]))
     return [entry for entry in logged if entry["metadata-file"] not in missing_files]
-
-
-def _open_io(target: Catalog, location: str) -> "FileIO":
-    """Return the FileIO for a location of a catalog."""
-    from pyiceberg.io import load_file_io
-
-    return load_file_io(dict(target.client.properties), location)
 
 
 def _verify(
@@ -328,7 +306,7 @@ def _verify(
 def _checksum(
     table: "Table", snapshot_id: int, paths: MovedPaths | None
 ) -> tuple[VerifiedBy, RowChecksum]:
-    if has_readable_rows(table, snapshot_id):
+    if not why_only_spark_reads(table, snapshot_id):
         return "rows", row_checksum(table, snapshot_id)
     return "bytes", _byte_checksum(table, snapshot_id, paths)
 

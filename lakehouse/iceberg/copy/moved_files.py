@@ -65,12 +65,8 @@ def _moved_parquet(content: bytes, move: Callable[[str], str]) -> MovedDeletes:
     written = BytesIO()
     # Paths outside of the old location can have another order now.
     pq.write_table(rows.sort_by([(_PATH, "ascending"), ("pos", "ascending")]), written)
-    return MovedDeletes(written.getvalue(), *_bounds(paths))
-
-
-def _bounds(paths: list[str]) -> tuple[bytes, bytes]:
     names = [path.encode() for path in paths]
-    return min(names, default=b""), max(names, default=b"")
+    return MovedDeletes(written.getvalue(), min(names, default=b""), max(names, default=b""))
 
 
 def moved_deletion_vectors(content: bytes, move: Callable[[str], str]) -> bytes:
@@ -126,10 +122,6 @@ class MovedPaths:
         """Return the new path of a metadata.json file, which is written uncompressed."""
         return self.of(path).replace(".gz.metadata.json", ".metadata.json")
 
-    def of_properties(self, properties: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a table's properties without those that put files outside of its location."""
-        return {name: value for name, value in properties.items() if name not in _PLACES}
-
 
 def moved_manifest(
     content: bytes, paths: MovedPaths, deletes: Mapping[str, MovedDeletes]
@@ -183,7 +175,10 @@ def moved_metadata(metadata: Mapping[str, Any], paths: MovedPaths) -> bytes:
     """Return a metadata.json file with other paths; unknown fields are unchanged."""
     moved = json.loads(json.dumps(metadata))
     moved["location"] = paths.new_location
-    moved["properties"] = paths.of_properties(metadata.get("properties") or {})
+    properties = metadata.get("properties") or {}
+    moved["properties"] = {
+        name: value for name, value in properties.items() if name not in _PLACES
+    }
     for snapshot in moved.get("snapshots") or []:
         snapshot["manifest-list"] = paths.of(snapshot["manifest-list"])
     for entry in moved.get("metadata-log") or []:

@@ -30,8 +30,8 @@ _SCHEMA, _CODEC = "avro.schema", "avro.codec"
 
 
 def read_records(content: bytes) -> list[Record]:
-    """Return the records of an Avro file."""
-    plain = json.dumps(_plain(_schema(content))).encode()
+    schema = json.loads(_read_header(BytesIO(content))["meta"][_SCHEMA])
+    plain = json.dumps(_plain(schema)).encode()
     return list(fastavro.reader(BytesIO(_with_schema(content, plain))))  # type: ignore[arg-type]
 
 
@@ -53,10 +53,6 @@ def change_records(content: bytes, change: Callable[[Record], object]) -> bytes:
         sync_marker=header["sync"],
     )
     return _with_schema(written.getvalue(), schema.encode())
-
-
-def _schema(content: bytes) -> Any:
-    return json.loads(_read_header(BytesIO(content))["meta"][_SCHEMA])
 
 
 def _read_header(stream: BytesIO) -> Record:
@@ -154,7 +150,6 @@ def read_bytes(table: "Table", path: str) -> bytes:
 
 
 def missing(table: "Table", path: str) -> TableDamaged:
-    """Return the error for a missing file that a table needs."""
     return TableDamaged(
         f"{'.'.join(table.name())} cannot be copied: {path}, which one of its snapshots needs,"
         " is missing.",

@@ -41,19 +41,15 @@ class Touched:
 
     @property
     def all(self) -> tuple[LiveFile, ...]:
-        """Files of both sides."""
         return self.before + self.after
 
     @property
     def only_adds(self) -> bool:
-        """Whether the later snapshot only adds data files."""
         return not self.before and not any(file.content != "data" for file in self.after)
 
     @property
     def data_files(self) -> frozenset[str] | None:
-        """The data files with different rows; None if a delete file does not name its data
-        file.
-        """
+        """The data files with different rows; None if a delete file does not name its own."""
         paths = [
             file.path if file.content == "data" else file.deletes_from for file in self.all
         ]
@@ -237,7 +233,6 @@ class Diff:
 
     @property
     def names(self) -> list[str]:
-        """Names of the columns."""
         return [column.name for column in self.columns]
 
     def terms(self, snapshot_id: int | None) -> list[str]:
@@ -290,7 +285,9 @@ def plan_diff(
     columns = shared_columns(loaded.schema(), earlier, later)
     commits = _commits_between(history, before, after)
     touched = Touched()
-    if commits is None or any(map(_may_change_rows, commits)):
+    if commits is None or any(
+        commit.operation != "append" or commit.count("added-records") > 0 for commit in commits
+    ):
         touched = touched_files(loaded, before, after)
     return Diff(
         table=table,
@@ -327,10 +324,6 @@ def _commits_between(
     if between is None:
         return None
     return [snapshot for snapshot in between if snapshot.operation != "replace"]
-
-
-def _may_change_rows(commit: Snapshot) -> bool:
-    return commit.operation != "append" or commit.count("added-records") > 0
 
 
 def _check_key(

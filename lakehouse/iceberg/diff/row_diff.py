@@ -49,8 +49,6 @@ _RANKS = "array('removed', 'before', 'after', 'added')"
 
 @dataclass(frozen=True)
 class Counts:
-    """Number of added, removed and changed rows."""
-
     added: int = 0
     removed: int = 0
     changed: int = 0

@@ -1,6 +1,4 @@
-"""Differences between the actual and the declared partitioning, sort order, location, format
-and properties; pure functions.
-"""
+"""Differences from the declared partitioning, sort order, location, format and properties."""
 
 import json
 import re
@@ -42,12 +40,10 @@ def declared_properties(
 
 
 def managed_properties(table: IcebergTable) -> str:
-    """Return the value of `MANAGED_PROPERTY`."""
     return json.dumps(sorted(declared_properties(table)))
 
 
 def created_properties(table: IcebergTable) -> dict[str, str]:
-    """Return the properties for the creation of a table."""
     return {**table_properties(table), MANAGED_PROPERTY: managed_properties(table)}
 
 

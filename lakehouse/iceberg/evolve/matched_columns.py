@@ -26,7 +26,6 @@ def renamed_columns(table: IcebergTable, state: TableState) -> dict[str, str]:
 
 
 def declared_columns(table: IcebergTable) -> list[DeclaredColumn]:
-    """Return the declared columns of a table."""
     return [
         DeclaredColumn(
             column.name,
@@ -52,7 +51,9 @@ def match_columns(
     missing = [column for column in declared if column.name.lower() not in present]
     while missing:
         column = missing.pop(0)
-        former = _former_name(column, present.keys() - former_names.values())
+        free = present.keys() - former_names.values()
+        names = map(str.lower, reversed(column.renamed_from))
+        former = next((name for name in names if name in free), None)
         if former:
             former_names[column.name] = former
             missing += [other for other in declared if other.name.lower() == former]
@@ -64,17 +65,8 @@ def match_columns(
     return matched
 
 
-def _former_name(column: DeclaredColumn, free: set[str]) -> str | None:
-    for name in reversed(column.renamed_from):
-        if name.lower() in free:
-            return name.lower()
-    return None
-
-
 def renames(matched: Mapping[str, ColumnState]) -> list[tuple[str, str]]:
-    """Return old and new names of renamed columns in an executable order; changes of case are
-    ignored.
-    """
+    """Return renamed columns (old, new) in an executable order; changes of case are ignored."""
     return [
         (column.name, name)
         for name, column in matched.items()

@@ -29,7 +29,7 @@ from lakehouse.iceberg.metadata.table_locations import create_namespace, new_loc
 from lakehouse.iceberg.metadata.table_state import TableState, read_state
 from lakehouse.iceberg.metadata.type_conversion import iceberg_type
 from lakehouse.tables import types
-from lakehouse.tables.partitioning import PartitionField, Transform
+from lakehouse.tables.partitioning import Transform
 from lakehouse.tables.table import SOURCE_COLUMNS, IcebergTable
 from lakehouse.tables.table_properties import (
     VECTORS_SINCE,
@@ -45,9 +45,7 @@ if TYPE_CHECKING:
 
 
 SNAPSHOT_DAYS = (7, 30)
-"""A shorter retention leaves too little time to notice and revert a mistake; a longer one keeps
-replaced files longer than needed.
-"""
+"""Shorter: too little time to notice a mistake. Longer: replaced files stay needlessly."""
 MANY_PARTITION_FIELDS = 3
 _FINE_GRAINED = ("float", "double", "timestamp", "timestamp_ntz")
 
@@ -232,12 +230,9 @@ def _partition_spec(table: IcebergTable, schema: "Schema") -> "PartitionSpec":
     for number, field in enumerate(table.partition_fields, _FIRST_PARTITION_ID):
         source = schema.find_field(field.column)
         transform = parse_transform(field.in_metadata)
-        fields.append(IcebergField(source.field_id, number, transform, _name(field)))
+        name = f"{field.column}{_NAME_ENDINGS[field.transform]}"
+        fields.append(IcebergField(source.field_id, number, transform, name))
     return PartitionSpec(*fields)
-
-
-def _name(field: PartitionField) -> str:
-    return f"{field.column}{_NAME_ENDINGS[field.transform]}"
 
 
 def _sort_order(table: IcebergTable, schema: "Schema") -> "SortOrder":
@@ -295,7 +290,6 @@ class Plan:
 
     @property
     def is_creation(self) -> bool:
-        """Whether the table does not exist yet."""
         return any(step.order is Order.CREATE for step in self.steps)
 
     @property
@@ -305,7 +299,6 @@ class Plan:
 
     @property
     def waiting(self) -> tuple[Step, ...]:
-        """The steps that wait for `lakehouse apply`."""
         return tuple(step for step in self.steps if not step.automatic)
 
     def describe(self) -> list[str]:
@@ -340,11 +333,12 @@ def plan(
     if not state.schema_is_committed:
         description = "commit the current schema, so that time travel shows it"
         steps.append(Step(Order.COMMIT, description))
+    if state.is_empty:
+        # Without files, a change affects no reader.
+        steps = [replace(step, automatic=not step.blocks_writes) for step in steps]
     return Plan(
         table=table.name,
-        steps=tuple(
-            _without_waiting(step, state) for step in sorted(steps, key=lambda step: step.order)
-        ),
+        steps=tuple(sorted(steps, key=lambda step: step.order)),
         refusals=tuple(change for change in changes if isinstance(change, Refusal)),
         warnings=tuple(warnings(table, state, iceberg)),
     )
@@ -402,11 +396,6 @@ def _creation(table: IcebergTable) -> list[Step]:
         upgrade = upgrade_format(NEWEST_FORMAT, table.format_version)
         steps.append(replace(upgrade, automatic=True))
     return steps
-
-
-def _without_waiting(step: Step, state: TableState) -> Step:
-    """Make a step automatic if the table has no files, so that it affects no reader."""
-    return replace(step, automatic=True) if state.is_empty and not step.blocks_writes else step
 
 
 def _chosen_steps(planned: Plan, *, with_waiting: bool) -> tuple[Step, ...]:
@@ -489,9 +478,7 @@ def _commit_schema(engine: Engine, table: IcebergTable, run_id: str) -> None:
 
 
 def _recorded_watermarks(history: History) -> dict[str, int]:
-    """Return the watermarks recorded for the current snapshot, which a new commit would
-    invalidate.
-    """
+    """Return the watermarks of the current snapshot's record, which a commit invalidates."""
     recorded = json.loads(history.properties.get(UNCHANGED_PROPERTY, "{}")).get("inputs", {})
     watermarks = {source: history.watermark(source) for source in recorded}
     return {source: mark for source, mark in watermarks.items() if mark is not None}

@@ -1,6 +1,4 @@
-"""Differences between the actual and declared columns, at each depth of a struct; pure
-functions.
-"""
+"""Differences between the actual and declared columns, at each depth of a struct."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

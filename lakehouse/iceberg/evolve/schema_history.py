@@ -18,11 +18,9 @@ from lakehouse.iceberg.metadata.table_state import parse_partition_fields, parse
 from lakehouse.iceberg.metadata.type_conversion import column_type
 
 if TYPE_CHECKING:
-    from pyiceberg.partitioning import PartitionSpec
     from pyiceberg.schema import Schema
     from pyiceberg.table import Table
     from pyiceberg.table.metadata import TableMetadata
-    from pyiceberg.table.sorting import SortOrder
     from pyiceberg.types import IcebergType, NestedField
 
 
@@ -36,21 +34,6 @@ class Change:
     """The column, or the path to a nested field, by its new name."""
     before: str = ""
     after: str = ""
-
-
-def schema_difference(before: "Schema", after: "Schema") -> list[Change]:
-    """Return the differences between the columns of two schemas, at each depth of a struct."""
-    return list(_fields((), before.fields, after.fields))
-
-
-def partition_terms(spec: "PartitionSpec", schema: "Schema") -> str:
-    """Format a partition spec as declared: `days(d), bucket(10, id)`; empty for none."""
-    return ", ".join(map(str, parse_partition_fields([spec], schema)))
-
-
-def sort_terms(order: "SortOrder", schema: "Schema") -> str:
-    """Format a sort order as declared: `d desc nulls last, id asc nulls first`; empty for none."""
-    return ", ".join(map(str, parse_sort_fields(order, schema)))
 
 
 def _fields(
@@ -188,7 +171,7 @@ def _differences(
     snapshot: Snapshot | None = None,
 ) -> Iterator[SchemaChange]:
     if before != after:
-        for change in schema_difference(schemas[before], schemas[after]):
+        for change in _fields((), schemas[before].fields, schemas[after].fields):
             yield SchemaChange(change, at, snapshot)
 
 
@@ -197,24 +180,23 @@ def _layout(table: "Table") -> Iterator[SchemaChange]:
         return
     for before, after in pairwise(_metadata_versions(table)):
         at = from_milliseconds(after.last_updated_ms)
-        for change in _layout_difference(before, after):
-            yield SchemaChange(change, at)
-
-
-def _layout_difference(before: "TableMetadata", after: "TableMetadata") -> Iterator[Change]:
-    if before.default_spec_id != after.default_spec_id:
-        yield Change("partitioning changed", "", _partitioning(before), _partitioning(after))
-    if before.default_sort_order_id != after.default_sort_order_id:
-        yield Change("sort order changed", "", _sort_order(before), _sort_order(after))
+        if before.default_spec_id != after.default_spec_id:
+            terms = _partitioning(before), _partitioning(after)
+            yield SchemaChange(Change("partitioning changed", "", *terms), at)
+        if before.default_sort_order_id != after.default_sort_order_id:
+            terms = _sort_order(before), _sort_order(after)
+            yield SchemaChange(Change("sort order changed", "", *terms), at)
 
 
 def _partitioning(metadata: "TableMetadata") -> str:
-    return partition_terms(metadata.spec(), metadata.schema())
+    """Format a partition spec as declared: `days(d), bucket(10, id)`; empty for none."""
+    return ", ".join(map(str, parse_partition_fields([metadata.spec()], metadata.schema())))
 
 
 def _sort_order(metadata: "TableMetadata") -> str:
+    """Format a sort order as declared: `d desc nulls last, id asc nulls first`; empty for none."""
     order = metadata.sort_order_by_id(metadata.default_sort_order_id)
-    return sort_terms(order, metadata.schema()) if order else ""
+    return ", ".join(map(str, parse_sort_fields(order, metadata.schema()))) if order else ""
 
 
 def _metadata_versions(table: "Table") -> "Iterator[TableMetadata]":

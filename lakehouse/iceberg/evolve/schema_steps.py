@@ -83,7 +83,6 @@ class Step:
     blocks_writes: bool = False
 
     def statements(self, catalog: Catalog, table: str) -> list[str]:
-        """Return the SQL statements in order."""
         return [f"{self.prefix} {catalog.sql_name(table)} {clause}" for clause in self.clauses]
 
 
@@ -114,5 +113,4 @@ Change = Step | Refusal
 
 
 def dotted(path: Path) -> str:
-    """Format a path: `lines.element.price`."""
     return ".".join(path)

@@ -58,9 +58,7 @@ def _interrupt(spark: "SparkSession") -> None:
 _ADAPTIVE = "spark.sql.adaptive.enabled"
 _lock = Lock()
 _settings_before: dict[int, list[str | None]] = {}
-"""By session, the setting before each thread inside the block; the first entry is the original
-one, since all threads share the setting.
-"""
+"""By session, the setting before each block; the first entry is the original one."""
 
 
 @contextmanager

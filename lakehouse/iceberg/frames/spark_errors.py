@@ -12,12 +12,8 @@ from lakehouse.iceberg.catalog.iceberg_release import is_spark_3
 class _Known:
     """A pattern of error text and its explanation; `{0}` is the matched group."""
 
-    sign: re.Pattern[str]
+    sign: str
     explanation: str
-
-
-def _known(sign: str, explanation: str) -> _Known:
-    return _Known(re.compile(sign), explanation)
 
 
 _NO_JAVA_ANSWER = "Answer from Java side is empty"
@@ -26,29 +22,29 @@ _NO_CAUSE = "Unknown failure"
 _JVM_CHECKED = "_lakehouse_looked_for_java"
 """Attribute of errors for which the JVM's exit was already awaited, for one second."""
 _JAVA_CALL_ERRORS = ("Py4JError", "ConnectionRefusedError", "ConnectionResetError")
-_OUT_OF_MEMORY = _known(
+_OUT_OF_MEMORY = _Known(
     r"OutOfMemoryError|Java heap space|GC overhead limit exceeded",
     "Spark ran out of memory. Set LAKEHOUSE_SPARK_MEMORY to more, such as 4g, or on a cluster"
     " LAKEHOUSE_EXECUTOR_MEMORY, and run this again.",
 )
-_NO_EXECUTOR_LEFT = _known(r"(All executors on \S+ ended .+? waits longer\.)", "{0}.")
+_NO_EXECUTOR_LEFT = _Known(r"(All executors on \S+ ended .+? waits longer\.)", "{0}.")
 """The message of `lakehouse.spark.executors`, in the text of cancelled jobs."""
 _EXIT_ERRORS = (
     _NO_EXECUTOR_LEFT,
-    _known(
+    _Known(
         r"Cannot call methods on a stopped SparkContext|cancelled because SparkContext was shut"
         r" down"
         r"|No active or default Spark session found",
         "Spark ended while this ran. What was published stays; run the same command again to do"
         " the rest. The cause is in logs/spark.log.",
     ),
-    _known(
+    _Known(
         rf"{_NO_JAVA_ANSWER}|Error while sending or receiving|Py4JNetworkError",
         "Spark's Java process ended in the middle of it, as one does that is killed for lack of"
         " memory. What was published stays; run the same command again to do the rest. Its last"
         " messages are in logs/spark.log.",
     ),
-    _known(
+    _Known(
         r"StatusCode\.UNAVAILABLE|failed to connect to all addresses"
         # A restarted server does not know the operations of its predecessor.
         r"|SESSION_CHANGED|SESSION_CLOSED|SESSION_NOT_FOUND|incorrect server side session"
@@ -64,7 +60,7 @@ _EXIT_OR_MEMORY_ERRORS = (_OUT_OF_MEMORY, *_EXIT_ERRORS)
 _KNOWN = (
     _NO_EXECUTOR_LEFT,
     *_EXIT_OR_MEMORY_ERRORS,
-    _known(
+    _Known(
         r"NotFoundException: (?:Failed to open input stream for file|Location does not exist):"
         r" (?:file:)?(\S+)"
         r"|Failed to open input stream for file:"
@@ -72,7 +68,7 @@ _KNOWN = (
         "The file {0} is missing{1}. Restore it from a backup; `lakehouse doctor` lists all"
         " missing files.",
     ),
-    _known(
+    _Known(
         r"No FileSystem for scheme \"?s3|S3AFileSystem not found",
         "The Spark lacks a file system for s3:// (spark.hadoop.fs.s3.impl, and the jar of"
         " hadoop-aws). `lakehouse connect-conf` prints what the server is to be started with."
@@ -95,7 +91,7 @@ def known_error(text: str) -> str:
 
 def _first_known(errors: Iterable[_Known], text: str) -> str:
     for known in errors:
-        match = known.sign.search(text)
+        match = re.search(known.sign, text)
         if match:
             caught = next(filter(None, match.groups()), "").rstrip(".,;)")
             return known.explanation.format(caught, _whose(caught))
@@ -110,7 +106,7 @@ def spark_exit_explanation(error: BaseException) -> str:
 def has_spark_exited(error: BaseException) -> bool:
     """Whether an error was caused by the exit of Spark or of all executors."""
     text = text_of(error)
-    return any(known.sign.search(text) for known in _EXIT_ERRORS)
+    return any(re.search(known.sign, text) for known in _EXIT_ERRORS)
 
 
 def text_of(error: BaseException) -> str:
@@ -139,11 +135,6 @@ def _is_jvm_exit(error: BaseException) -> bool:
     is_first = not hasattr(error, _JVM_CHECKED)
     setattr(error, _JVM_CHECKED, True)
     return has_jvm_exited(wait=is_first)
-
-
-def without_links(text: str) -> str:
-    """Return an error's text without the query and link that a library added."""
-    return _FOR_PROGRAMMERS.sub("", text)
 
 
 def _whose(path: str) -> str:
@@ -201,7 +192,7 @@ def plain(text: str) -> str:
 
 
 def _shortened(text: str, otherwise: str) -> str:
-    text = without_links(_PY4J.sub("", text)).strip()
+    text = _FOR_PROGRAMMERS.sub("", _PY4J.sub("", text)).strip()
     message = _raised_in_worker(text) or _REST.split(text, maxsplit=1)[0]
     message = _SQLSTATE.sub("", _JAVA_CLASS.sub("", message.strip()))
     line = " ".join(message.split()) or otherwise

@@ -5,6 +5,7 @@ forward. Commits that other tools expire are unknown afterwards.
 """
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
@@ -55,16 +56,13 @@ def _versions_from(line: Sequence[Snapshot]) -> _Parts:
     rest = {version for part in carried if part.is_remainder for version in part.versions}
     if not carried and line and not line[-1].is_first_snapshot:
         rest.add(UNKNOWN_CODE)
-    if any(map(_has_partitions, writes)) or not all(part.is_remainder for part in carried):
+    has_partitions = any(write.partitions or write.merged_ranges for write in writes)
+    if has_partitions or not all(part.is_remainder for part in carried):
         parts = _partition_parts(writes, carried, rest)
     else:
         parts = (ComputedPart(_table_versions(writes, rest)),)
     is_known = any(part.versions - {UNKNOWN_CODE} for part in parts)
     return parts if is_known else ()
-
-
-def _has_partitions(write: CommitProperties) -> bool:
-    return bool(write.partitions or write.merged_ranges)
 
 
 def _table_versions(writes: Iterable[CommitProperties], rest: set[str]) -> frozenset[str]:
@@ -88,15 +86,15 @@ def _partition_parts(
     names: set[str] = set()
     for part in (*written_parts, *carried):
         names.update(() if part.merged_ranges else part.values)
-    values_by_versions: dict[frozenset[str], list[str]] = {}
+    values_by_versions: defaultdict[frozenset[str], list[str]] = defaultdict(list)
+    ranges_by_versions: defaultdict[frozenset[str], list[ValueRange]] = defaultdict(list)
     for name in sorted(names):
         versions = _versions_at(name, writes, written_parts, carried, rest)
-        values_by_versions.setdefault(versions, []).append(name)
-    ranges_by_versions: dict[frozenset[str], list[ValueRange]] = {}
+        values_by_versions[versions].append(name)
     for span in merged_ranges:
         versions = _versions_at(span, writes, written_parts, carried, rest)
         if versions:
-            ranges_by_versions.setdefault(versions, []).append(span)
+            ranges_by_versions[versions].append(span)
     parts = []
     for versions in sorted({*values_by_versions, *ranges_by_versions}, key=sorted):
         bounds = joined(ranges_by_versions.get(versions, ()))

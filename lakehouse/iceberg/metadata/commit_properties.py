@@ -1,10 +1,10 @@
 """The `lakehouse.*` properties of a snapshot summary, and parts of a table with code versions."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Literal, cast, get_args
+from typing import Any, Literal, get_args
 
 from lakehouse.iceberg.values.value_ranges import ValueRange, bound
 from lakehouse.iceberg.values.write_context import Partitions
@@ -69,16 +69,14 @@ def parts_of(
 
 
 def parts_text(parts: Iterable[ComputedPart]) -> str:
-    """Serialize parts for a snapshot summary."""
     return json.dumps(
         [[sorted(part.versions), part.values, part.merged_ranges] for part in parts]
     )
 
 
-def parts_of_text(text: str | None) -> tuple[ComputedPart, ...]:
-    """Parse parts from a snapshot summary."""
+def parts_of_text(text: str) -> tuple[ComputedPart, ...]:
     parts = []
-    for versions, values, merged_ranges in json.loads(text or "[]"):
+    for versions, values, merged_ranges in json.loads(text):
         bounds = tuple((low, high) for low, high in merged_ranges)
         parts.append(ComputedPart(frozenset(versions), tuple(values), bounds))
     return tuple(parts)
@@ -135,62 +133,62 @@ class CommitProperties:
 
     def to_summary(self) -> dict[str, str]:
         """Return all snapshot properties, which override those from the Spark session."""
-        return {
-            f"{PREFIX}kind": self.kind,
-            f"{PREFIX}write-id": self.write_id,
-            f"{PREFIX}run-id": self.run_id,
-            f"{PREFIX}partitions": json.dumps(list(self.partitions)),
-            f"{PREFIX}inputs": _pins_text(self.inputs),
-            f"{PREFIX}declaration": self.declaration,
-            f"{PREFIX}read": _pins_text(self.read),
-            f"{PREFIX}since": _pins_text(self.since),
-            f"{PREFIX}spans": json.dumps(self.merged_ranges),
-            TAKES_OUT: json.dumps(self.takes_out),
-            f"{PREFIX}left-out": json.dumps(
-                {name: list(values) for name, values in sorted(self.left_out.items())}
-            ),
-            f"{PREFIX}row-level": self.row_level,
-            f"{PREFIX}code-version": self.code_version,
-            f"{PREFIX}keeps-rows": json.dumps(self.keeps_rows),
-            f"{PREFIX}computed-by": parts_text(self.computed_by),
-            f"{PREFIX}follows": json.dumps(self.follows),
-        }
+        summary = {}
+        for item in fields(self):
+            write, _ = _FORMS.get(item.name, _TEXT)
+            summary[_key(item.name)] = write(getattr(self, item.name))
+        return summary
 
     @classmethod
     def from_summary(cls, summary: Mapping[str, str]) -> "CommitProperties | None":
         """Parse a snapshot summary; None for a commit that the lakehouse did not make."""
-        kind = summary.get(f"{PREFIX}kind")
-        if kind not in get_args(Kind):
+        if summary.get(f"{PREFIX}kind") not in get_args(Kind):
             return None
-        return cls(
-            kind=cast(Kind, kind),
-            write_id=summary.get(f"{PREFIX}write-id", ""),
-            run_id=summary.get(f"{PREFIX}run-id", ""),
-            partitions=tuple(json.loads(summary.get(f"{PREFIX}partitions") or "[]")),
-            inputs=_pins(summary.get(f"{PREFIX}inputs")),
-            declaration=summary.get(f"{PREFIX}declaration", ""),
-            read=_pins(summary.get(f"{PREFIX}read")),
-            since=_pins(summary.get(f"{PREFIX}since")),
-            merged_ranges=tuple(
-                (low, high) for low, high in json.loads(summary.get(f"{PREFIX}spans") or "[]")
-            ),
-            takes_out=summary.get(TAKES_OUT) == "true",
-            left_out=_left_out(summary.get(f"{PREFIX}left-out")),
-            row_level=summary.get(f"{PREFIX}row-level", ""),
-            code_version=summary.get(f"{PREFIX}code-version", ""),
-            keeps_rows=summary.get(f"{PREFIX}keeps-rows") == "true",
-            computed_by=parts_of_text(summary.get(f"{PREFIX}computed-by")),
-            follows=summary.get(f"{PREFIX}follows") == "true",
-        )
+        values: dict[str, Any] = {"write_id": ""}
+        for item in fields(cls):
+            _, read = _FORMS.get(item.name, _TEXT)
+            text = summary.get(_key(item.name))
+            if text:
+                values[item.name] = read(text)
+        return cls(**values)
 
 
-def _pins_text(pins: Mapping[str, int]) -> str:
+def _key(field_name: str) -> str:
+    """Return the summary key of a field of `CommitProperties`."""
+    name = "spans" if field_name == "merged_ranges" else field_name.replace("_", "-")
+    return f"{PREFIX}{name}"
+
+
+def _write_pins(pins: Mapping[str, int]) -> str:
     return json.dumps({name: str(pin) for name, pin in sorted(pins.items())})
 
 
-def _pins(text: str | None) -> dict[str, int]:
-    return {name: int(pin) for name, pin in json.loads(text or "{}").items()}
+def _read_pins(text: str) -> dict[str, int]:
+    return {name: int(pin) for name, pin in json.loads(text).items()}
 
 
-def _left_out(text: str | None) -> dict[str, tuple[str | None, ...]]:
-    return {name: tuple(values) for name, values in json.loads(text or "{}").items()}
+def _read_left_out(text: str) -> dict[str, tuple[str | None, ...]]:
+    return {name: tuple(values) for name, values in json.loads(text).items()}
+
+
+def _read_ranges(text: str) -> tuple[tuple[str, str], ...]:
+    return tuple((low, high) for low, high in json.loads(text))
+
+
+_Form = tuple[Callable[[Any], str], Callable[[str], Any]]
+_TEXT: _Form = (str, str)
+_FLAG: _Form = (json.dumps, "true".__eq__)
+_PINS: _Form = (_write_pins, _read_pins)
+_FORMS: Mapping[str, _Form] = {
+    "partitions": (json.dumps, lambda text: tuple(json.loads(text))),
+    "inputs": _PINS,
+    "read": _PINS,
+    "since": _PINS,
+    "merged_ranges": (json.dumps, _read_ranges),
+    "takes_out": _FLAG,
+    "left_out": (lambda values: json.dumps(dict(sorted(values.items()))), _read_left_out),
+    "keeps_rows": _FLAG,
+    "computed_by": (parts_text, parts_of_text),
+    "follows": _FLAG,
+}
+"""How the fields that are no text are written to a summary, and read from it."""

@@ -73,8 +73,12 @@ def measure_health(
     history = history_of(name, table)
     manifests = read_manifests(table, snapshot_id)
     files = list(read_live_files(table, manifests))
-    target_bytes = _target_bytes(table)
+    declared = table.properties.get("write.target-file-size-bytes")
+    target_bytes = int(declared or _DEFAULT_TARGET_BYTES)
     listed = list_metadata_folder(table) if lists_folder else None
+    lost = None
+    if listed is not None:
+        lost = tuple(sorted(file.path for file in lost_metadata_files(table, listed).values()))
     metadata_json_bytes = len(table.io.new_input(table.metadata_location))
     manifest_bytes = sum(manifest.manifest_length for manifest in manifests)
     if snapshot_id is None:
@@ -96,15 +100,10 @@ def measure_health(
         manifest_bytes=manifest_bytes,
         metadata_json_bytes=metadata_json_bytes,
         metadata_bytes=None if listed is None else _bytes(listed.values()),
-        lost_metadata_files=None if listed is None else _orphan_paths(table, listed),
+        lost_metadata_files=lost,
         refs=_refs(table, history),
         pins=tuple(sorted(pins, key=lambda pin: pin.committed_at)),
     )
-
-
-def _target_bytes(table: "Table") -> int:
-    declared = table.properties.get("write.target-file-size-bytes")
-    return int(declared) if declared else _DEFAULT_TARGET_BYTES
 
 
 def _partitions(
@@ -114,15 +113,8 @@ def _partitions(
     by_key: dict[PartitionKey, list[LiveFile]] = {}
     for file in files:
         by_key.setdefault(file.partition, []).append(file)
-    partitions = []
-    for key, partition_files in by_key.items():
-        partitions.append(_partition(key, partition_files, dangling, history, small_below))
-    return tuple(
-        sorted(
-            partitions,
-            key=lambda partition: (partition.key.spec_id, repr(partition.key.values)),
-        )
-    )
+    keys = sorted(by_key, key=lambda key: (key.spec_id, repr(key.values)))
+    return tuple(_partition(key, by_key[key], dangling, history, small_below) for key in keys)
 
 
 def _partition(
@@ -136,6 +128,7 @@ def _partition(
     small = [file for file in data if file.size_bytes < small_below]
     deletes = [file for file in files if file.content != "data"]
     needed = [file for file in deletes if file not in dangling]
+    paths = "\n".join(sorted(file.path for file in files))
     return PartitionHealth(
         key=key,
         rows=_rows(data),
@@ -148,7 +141,7 @@ def _partition(
         deleted_rows=_rows(needed),
         dangling_delete_files=len(deletes) - len(needed),
         newest_file_at=_newest_at(files, history),
-        files_digest=_digest(file.path for file in files),
+        files_digest=hashlib.sha256(paths.encode()).hexdigest()[:16],
     )
 
 
@@ -161,23 +154,11 @@ def _bytes(files: Iterable[LiveFile | LocationFile]) -> int:
 
 
 def _newest_at(files: Iterable[LiveFile], history: History) -> datetime | None:
-    times = []
-    for snapshot_id in {file.snapshot_id for file in files}:
-        snapshot = history.snapshots.get(snapshot_id) if snapshot_id is not None else None
-        if snapshot is not None:
-            times.append(snapshot.committed_at)
+    retained = history.snapshots.keys() & {file.snapshot_id for file in files}
     # Snapshots expire oldest first, so the newest is retained if any is.
-    return max(times, default=None)
-
-
-def _orphan_paths(table: "Table", listed: Mapping[str, LocationFile]) -> tuple[str, ...]:
-    orphans = lost_metadata_files(table, listed)
-    return tuple(sorted(file.path for file in orphans.values()))
-
-
-def _digest(paths: Iterable[str]) -> str:
-    text = "\n".join(sorted(paths))
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return max(
+        (history.snapshots[snapshot_id].committed_at for snapshot_id in retained), default=None
+    )
 
 
 def _size_spread(files: Iterable[LiveFile]) -> Mapping[str, int]:

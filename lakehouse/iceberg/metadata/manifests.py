@@ -83,7 +83,6 @@ def has_live_files(manifest: "ManifestFile") -> bool:
 
 
 def own_manifests(table: "Table", snapshot_id: int) -> "list[ManifestFile]":
-    """Return the manifests that a snapshot's own commit wrote."""
     return [
         manifest
         for manifest in read_manifests(table, snapshot_id)

@@ -63,8 +63,6 @@ class SnapshotPin:
 
 @dataclass(frozen=True)
 class RefHealth:
-    """A branch or a tag."""
-
     name: str
     is_branch: bool
     snapshot_id: int
@@ -106,12 +104,10 @@ class TableHealth:
 
     @property
     def data_files(self) -> int:
-        """Number of data files."""
         return sum(partition.data_files for partition in self.partitions)
 
     @property
     def data_bytes(self) -> int:
-        """Size of the data files."""
         return sum(partition.data_bytes for partition in self.partitions)
 
     @property
@@ -121,7 +117,6 @@ class TableHealth:
 
     @property
     def small_files(self) -> int:
-        """Number of small data files."""
         return sum(partition.small_files for partition in self.partitions)
 
     @property

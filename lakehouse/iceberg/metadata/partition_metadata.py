@@ -98,9 +98,7 @@ def is_timestamp_column(table: "Table", column: str) -> bool:
 def partition_fields(
     table: "Table", column: str, transforms: Collection[str] = _EXACT_TRANSFORMS
 ) -> "dict[int, PartitionField]":
-    """Return, by spec id, the partition field that determines a column's value, if there is
-    one.
-    """
+    """Return the partition field that determines a column's value, by spec id."""
     source_id = table.schema().find_field(column).field_id
     fields = {}
     for spec_id, spec in table.specs().items():

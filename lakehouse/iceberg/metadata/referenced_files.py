@@ -5,7 +5,7 @@ import re
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from lakehouse.iceberg.catalog.catalog import Catalog
@@ -65,12 +65,6 @@ def all_named_files(table: "Table") -> dict[str, NamedFile]:
     named = named_files(table)
     named.update((path_key(file.path), file) for file in logged_metadata(table))
     return named
-
-
-def named_metadata(table: "Table") -> Iterator[NamedFile]:
-    """Yield the metadata files of all snapshots of a table."""
-    yield from logged_metadata(table)
-    yield from _metadata_of_snapshots(table, all_manifests(table))
 
 
 def logged_metadata(table: "Table") -> Iterator[NamedFile]:
@@ -135,29 +129,20 @@ def _folder(path: str) -> str:
     return folder
 
 
-@dataclass(frozen=True)
-class MetadataFile:
-    """A file that the current metadata references."""
-
-    kind: str
-    """`table metadata`, `manifest list`, `manifest` or `statistics`."""
-    path: str
-    size_bytes: int
-
-
-def metadata_files(engine: Engine, table: str) -> list[MetadataFile]:
+def metadata_files(engine: Engine, table: str) -> list[NamedFile]:
     """Return the existing metadata files of all snapshots of a table, each once.
 
     :raises TableNotFound: if the catalog has no such table.
     """
     loaded = engine.catalog.load(table)
     files = {}
-    for file in named_metadata(loaded):
+    of_snapshots = _metadata_of_snapshots(loaded, all_manifests(loaded))
+    for file in (*logged_metadata(loaded), *of_snapshots):
         size_bytes = file.size_bytes
         if size_bytes is None:
             size_bytes = stored_size(loaded, file.path)
         if size_bytes is not None:
-            files[file.path] = MetadataFile(file.kind, file.path, size_bytes)
+            files[file.path] = replace(file, size_bytes=size_bytes)
     return list(files.values())
 
 
@@ -241,14 +226,12 @@ def missing_files(catalog: Catalog, table: str) -> list[str]:
         return lists
     manifests = read_manifests(loaded)
     missing = missing_paths(loaded, [manifest.manifest_path for manifest in manifests])
-    existing = [manifest for manifest in manifests if manifest.manifest_path not in missing]
-    return missing + missing_paths(loaded, list(_listed(loaded, existing)))
-
-
-def _listed(table: "Table", manifests: "list[ManifestFile]") -> Iterator[str]:
+    content = []
     for manifest in manifests:
-        for entry in manifest.fetch_manifest_entry(table.io):
-            yield entry.data_file.file_path
+        if manifest.manifest_path not in missing:
+            entries = manifest.fetch_manifest_entry(loaded.io)
+            content += [entry.data_file.file_path for entry in entries]
+    return missing + missing_paths(loaded, content)
 
 
 def missing_paths(table: "Table", paths: Sequence[str]) -> list[str]:

@@ -39,15 +39,9 @@ def count_rows(table: "Table", snapshot_id: int) -> int:
     rows = sum(file.rows for file in data)
     for file in files:
         if file.content == "position deletes" and file not in dangling:
-            rows -= _deleted_rows(table, file, paths)
+            is_read = file.deletes_from is None and file.path.endswith(".parquet")
+            rows -= _positions_in(table, file, paths) if is_read else file.rows
     return rows
-
-
-def _deleted_rows(table: "Table", delete_file: LiveFile, paths: AbstractSet[str]) -> int:
-    is_parquet = delete_file.path.endswith(".parquet")
-    if delete_file.deletes_from is not None or not is_parquet:
-        return delete_file.rows
-    return _positions_in(table, delete_file, paths)
 
 
 def _positions_in(table: "Table", delete_file: LiveFile, paths: AbstractSet[str]) -> int:
@@ -109,7 +103,6 @@ class Snapshot:
 
     @property
     def is_rejection(self) -> bool:
-        """Whether it only removed a rejected delivery."""
         return REJECTED_SHA256 in self.summary
 
     @property
@@ -198,9 +191,7 @@ class History:
         return self.between(since_id, until_id)
 
     def appends_between(self, since_id: int | None, until_id: int) -> list[Snapshot] | None:
-        """Return `kept_between`; None also if rows were removed or can have changed, except by
-        an erasure before the first append.
-        """
+        """Return `kept_between`; None also if rows changed, except by an early erasure."""
         added = self.kept_between(since_id, until_id)
         return None if added is None or first_rewriting(added) else added
 

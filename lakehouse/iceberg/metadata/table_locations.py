@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from posixpath import basename, dirname
 from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.catalog.catalog import Catalog
@@ -40,7 +41,7 @@ def locations(table: "Table") -> Iterator[str]:
 
 def list_metadata_folder(table: "Table") -> dict[str, LocationFile]:
     """Return all files in a table's metadata folder, by `path_key`."""
-    return _list_files(table, table.metadata_location.rpartition("/")[0])
+    return _list_files(table, dirname(table.metadata_location))
 
 
 def lost_metadata_files(
@@ -50,19 +51,19 @@ def lost_metadata_files(
 
     They were left by failed commits, pruned from the log, or belong to a running commit.
     """
-    logged = {_name(entry.metadata_file) for entry in table.metadata.metadata_log}
-    logged.add(_name(table.metadata_location))
+    logged = {basename(entry.metadata_file) for entry in table.metadata.metadata_log}
+    logged.add(basename(table.metadata_location))
     orphans = {}
     for key, file in listed.items():
         # A folder can be written in several ways, but file names in it are unique.
-        if is_table_metadata(key) and _name(key) not in logged:
+        if is_table_metadata(key) and basename(key) not in logged:
             orphans[key] = file
     return orphans
 
 
 def is_table_metadata(path: str) -> bool:
     """Whether a file is a metadata.json, by its name."""
-    return _TABLE_METADATA in _name(path)
+    return _TABLE_METADATA in basename(path)
 
 
 def metadata_of_another(table: "Table", paths: Iterable[str]) -> str:
@@ -73,19 +74,11 @@ def metadata_of_another(table: "Table", paths: Iterable[str]) -> str:
     own = {f"{folder_key(table.location())}metadata"}
     logged = [entry.metadata_file for entry in table.metadata.metadata_log]
     for path in (table.metadata_location, *logged):
-        own.add(_folder(path_key(path)))
+        own.add(dirname(path_key(path)))
     for path in sorted(paths):
-        if is_table_metadata(path) and _folder(path_key(path)) not in own:
+        if is_table_metadata(path) and dirname(path_key(path)) not in own:
             return path
     return ""
-
-
-def _folder(path: str) -> str:
-    return path.rpartition("/")[0]
-
-
-def _name(path: str) -> str:
-    return path.rpartition("/")[2]
 
 
 def _list_files(table: "Table", folder: str) -> dict[str, LocationFile]:

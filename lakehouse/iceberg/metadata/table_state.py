@@ -28,7 +28,6 @@ class ColumnState:
     type: ColumnType
     doc: str = ""
     required: bool = False
-    field_id: int = 0
 
 
 @dataclass(frozen=True)
@@ -86,11 +85,7 @@ def state_of(name: str, table: "Table") -> TableState:
         name=name,
         columns=tuple(
             ColumnState(
-                field.name,
-                column_type(field.field_type),
-                field.doc or "",
-                field.required,
-                field.field_id,
+                field.name, column_type(field.field_type), field.doc or "", field.required
             )
             for field in schema.fields
         ),
@@ -140,25 +135,18 @@ def parse_partition_fields(
     specs: "Iterable[PartitionSpec]", schema: "Schema"
 ) -> tuple[PartitionField, ...]:
     """Return the fields of some partition specs as declared terms, each once."""
-    fields: dict[PartitionField, None] = {}
-    for spec in specs:
-        for field in spec.fields:
-            term = _parse_term(field, schema)
-            if term is not None:
-                fields[term] = None
-    return tuple(fields)
+    terms = (_parse_term(field, schema) for spec in specs for field in spec.fields)
+    return tuple(dict.fromkeys(term for term in terms if term is not None))
 
 
 def parse_sort_fields(order: "SortOrder", schema: "Schema") -> tuple[SortField, ...]:
     """Return the fields of a sort order as declared terms."""
-    sort_fields = []
-    for field in order.fields:
-        term = _parse_term(field, schema)
-        if term is not None:
-            descending = field.direction.name == "DESC"
-            nulls_first = field.null_order.name == "NULLS_FIRST"
-            sort_fields.append(SortField(term, descending, nulls_first))
-    return tuple(sort_fields)
+    terms = ((field, _parse_term(field, schema)) for field in order.fields)
+    return tuple(
+        SortField(term, field.direction.name == "DESC", field.null_order.name == "NULLS_FIRST")
+        for field, term in terms
+        if term is not None
+    )
 
 
 def _parse_term(

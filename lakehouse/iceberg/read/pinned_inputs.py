@@ -45,7 +45,7 @@ def pin(
         name: _pin_one(sources[declared.table], declared, marks)
         for name, declared in inputs.items()
     }
-    added = _added(inputs)
+    added = partition_appends(inputs)
     if reads_everything:
         since = (name for name, declared in inputs.items() if declared.mode in SINCE)
         pins |= {
@@ -66,7 +66,7 @@ def pin(
 
 def read_since(inputs: Mapping[str, Input], pins: Mapping[str, Pin]) -> dict[str, int]:
     """Return the start snapshot of each incremental read in the run's partitions, by table."""
-    read_pins = (pins[name] for name in _added(inputs))
+    read_pins = (pins[name] for name in partition_appends(inputs))
     return {
         pin.table: pin.since_snapshot_id
         for pin in read_pins
@@ -74,7 +74,7 @@ def read_since(inputs: Mapping[str, Input], pins: Mapping[str, Pin]) -> dict[str
     }
 
 
-def _added(inputs: Mapping[str, Input]) -> list[str]:
+def partition_appends(inputs: Mapping[str, Input]) -> list[str]:
     """Return the names of inputs that read new rows of the run's partitions."""
     return [
         name
@@ -93,18 +93,11 @@ def _in_full(source: History, pinned: Pin, because: str) -> Pin:
 def pin_since(source: History, since: int | None, until: int) -> Pin:
     """Return the pin of the rows appended after a snapshot, up to another; all rows if unknown."""
     last = source.snapshots[until]
-    if since is None:
-        return Pin(source.table, until, rows=last.rows, note="read in full: the first time")
     if since == until:
         return Pin(source.table, until, since, rows=0)
     added = source.kept_between(since, until)
     if added is None:
-        return Pin(
-            source.table,
-            until,
-            rows=last.rows,
-            note=f"read in full: snapshot {since} is no longer in main",
-        )
+        return Pin(source.table, until, rows=last.rows, note=_unknown_start(since))
     rewriting = first_rewriting(added)
     if rewriting:
         note = f"read in full: snapshot {rewriting.snapshot_id} is a {rewriting.operation}"
@@ -135,13 +128,14 @@ def _pin_keys(source: History, table: str, since: int | None) -> Pin:
     if since == head:
         return Pin(table, head, since, rows=0)
     if source.kept_between(since, head) is None:
-        note = (
-            "read in full: the first time"
-            if since is None
-            else f"read in full: snapshot {since} is no longer in main"
-        )
-        return Pin(table, head, note=note)
+        return Pin(table, head, note=_unknown_start(since))
     return Pin(table, head, since)
+
+
+def _unknown_start(since: int | None) -> str:
+    if since is None:
+        return "read in full: the first time"
+    return f"read in full: snapshot {since} is no longer in main"
 
 
 def _resolve(source: History, declared: Input) -> int:

@@ -209,15 +209,11 @@ def refused_values(
 
 def _refused(engine: Engine, table: IcebergTable) -> dict[Key, set[str | None]]:
     """Return the quarantined rows by source key, with the texts of the partition column."""
-    assert table.quarantine is not None
-    assert table.overwritten_by is not None
     by = table.overwritten_by
+    assert by is not None
     refused: dict[Key, set[str | None]] = {}
-    if not engine.catalog.has(table.quarantine.name):
-        return refused
-    loaded = engine.catalog.load(table.quarantine.name)
-    columns = dict.fromkeys((*SOURCE_COLUMNS, by))
-    for batch in scanned_batches(loaded, loaded.scan(selected_fields=tuple(columns))):
+    columns = tuple(dict.fromkeys((*SOURCE_COLUMNS, by)))
+    for batch in _batches(engine.catalog, table, columns):
         for row in batch.to_pylist():
             refused.setdefault(_key(row), set()).add(row[by])
     return refused

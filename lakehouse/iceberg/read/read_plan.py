@@ -9,7 +9,7 @@ from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.metadata.commit_properties import CommitProperties
 from lakehouse.iceberg.metadata.snapshots import History, read_history
 from lakehouse.iceberg.read.inputs import SINCE, Input
-from lakehouse.iceberg.read.pinned_inputs import pin
+from lakehouse.iceberg.read.pinned_inputs import partition_appends, pin
 from lakehouse.iceberg.read.rows_outside_partitions import was_left_out
 from lakehouse.iceberg.read.stale_partitions import commits_since, followed, stale_by_source
 from lakehouse.iceberg.read.withdrawn_deliveries import Withdrawn, withdrawn_by_source
@@ -31,11 +31,7 @@ def were_read_further(
     """
     if partitions is None or table.overwritten_by is None or table.versions is not None:
         return False
-    sources = {
-        declared.table
-        for declared in inputs.values()
-        if declared.mode == "incremental" and declared.by and not declared.outside
-    }
+    sources = {inputs[name].table for name in partition_appends(inputs)}
     return any(_were_read_further(target, source, partitions) for source in sources)
 
 

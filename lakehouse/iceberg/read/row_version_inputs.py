@@ -1,6 +1,4 @@
-"""Reads behind a versioned input: new and existing rows, in and outside of the run's
-partitions.
-"""
+"""Reads of a versioned input: new and existing rows, in and outside of the partitions."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -7,7 +7,6 @@ for its partitions, and the watermarks of the entire table.
 from collections.abc import Iterator, Mapping, Set
 from datetime import date, datetime
 from functools import cache, lru_cache
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.errors import DeclarationError
@@ -126,41 +125,28 @@ def _stale_by_source(
         if (snapshot_id := until.get(source)) is not None
     }
     return {
-        source: stale_of(
-            engine,
-            table,
-            source,
-            column,
-            snapshot_id,
-            every,
-            other_sources={name: at for name, at in read_until.items() if name != source},
-        )
-        for source, (column, snapshot_id) in read_until.items()
+        source: _stale_of(engine, table, source, read_until, every) for source in read_until
     }
 
 
-def stale_of(
+def _stale_of(
     engine: Engine,
     table: IcebergTable,
     source: str,
-    column: str,
-    until: int,
-    every: AllPartitions | None = None,
-    other_sources: Mapping[str, tuple[str, int]] = MappingProxyType({}),
+    read_until: Mapping[str, tuple[str, int]],
+    every: AllPartitions | None,
 ) -> set[Any]:
-    """Return the values that are stale because of one source, as of a snapshot of it.
+    """Return the values that are stale because of one source.
 
-    :param other_sources: partition column and snapshot of the other sources. If rows were
-        removed from this source, versions in the others can become current again.
+    :param read_until: partition column and snapshot of each source.
     """
+    _, until = read_until[source]
     target = read_history(engine, table.name) if engine.catalog.has(table.name) else None
     floor = target.watermark(source) if target else None
     waiting = _waiting(target, source, every) if target else set()
     if floor == until and not waiting:
         return set()
-    changed = cache(
-        lambda since: _changed(engine, table, source, column, since, until, other_sources)
-    )
+    changed = cache(lambda since: _changed(engine, table, source, read_until, since))
     commits = list(commits_since(target, source, floor)) if target else []
     covered = {
         value: _read_for(commits, source, value, every) for value in changed(floor) | waiting
@@ -220,9 +206,7 @@ def watermarks(
 def affected_partitions(
     engine: Engine, table: IcebergTable, inputs: Mapping[str, Input], pins: Mapping[str, Pin]
 ) -> frozenset[Any] | None:
-    """Return the partitions with existing rows that can be versions of the new rows; None if
-    unknown or too many.
-    """
+    """Return the partitions with versions of the new rows; None if unknown or too many."""
     since = read_since(inputs, pins)
     own = next(
         (pins[name] for name, declared in inputs.items() if declared.mode == "existing_rows"),
@@ -245,12 +229,11 @@ def _changed(
     engine: Engine,
     table: IcebergTable,
     source: str,
-    column: str,
+    read_until: Mapping[str, tuple[str, int]],
     since: int | None,
-    until: int,
-    other_sources: Mapping[str, tuple[str, int]],
 ) -> set[Any]:
     """Return the partitions that a source's commits changed, or whose rows can move."""
+    column, until = read_until[source]
     history, loaded = read_history(engine, source), engine.catalog.load(source)
     values = changed_values(loaded, history, since, until, column)
     is_appended = history.appends_between(since, until) is not None
@@ -264,11 +247,9 @@ def _changed(
         return values
     if since is not None and not is_appended:
         # If rows were removed, an older version from any source can become current again.
-        values |= changed_values(loaded, history, None, until, column)
-        for other, (its_column, at) in other_sources.items():
-            values |= changed_values(
-                engine.catalog.load(other), read_history(engine, other), None, at, its_column
-            )
+        for name, (by, at) in read_until.items():
+            named, its_history = engine.catalog.load(name), read_history(engine, name)
+            values |= changed_values(named, its_history, None, at, by)
     if main.is_empty:
         return values
     affected = _affected(

@@ -141,20 +141,13 @@ def _erases_rows(commit: Snapshot) -> bool:
 def rows_withdrawn(engine: Engine, withdrawn: Withdrawn) -> "DataFrame":
     """Return the rows that rejections removed from a source, with its current columns."""
     history = read_history(engine, withdrawn.source)
-    named_rows = [
-        _rows_of_delivery(engine, history, withdrawn, commit)
-        for commit in withdrawn.commits
-        if _SHA256 in commit.summary
-    ]
-    following_rows = [
-        _difference(engine, history, withdrawn, commit)
-        for commit in withdrawn.commits
-        if _SHA256 not in commit.summary
-    ]
-    frames = [frame for frame in (*named_rows, *following_rows) if frame is not None]
-    return union_all(
-        [read(engine, Pin(withdrawn.source, withdrawn.until)).where("false"), *frames]
-    )
+    frames = [read(engine, Pin(withdrawn.source, withdrawn.until)).where("false")]
+    for commit in withdrawn.commits:
+        removed_rows = _rows_of_delivery if _SHA256 in commit.summary else _difference
+        rows = removed_rows(engine, history, withdrawn, commit)
+        if rows is not None:
+            frames.append(rows)
+    return union_all(frames)
 
 
 def _rows_of_delivery(
@@ -163,12 +156,10 @@ def _rows_of_delivery(
     """Return the rows of a delivery that the table was computed from."""
     is_kept = withdrawn.since in history.snapshots
     at = withdrawn.since if is_kept else commit.parent_id
+    if at is None or at not in history.snapshots:
+        return None
     delivery = RejectedDelivery(commit.summary[_FILE], commit.summary[_SHA256])
-    return (
-        None
-        if at is None or at not in history.snapshots
-        else _as_now(engine, withdrawn, at, delivery.predicate)
-    )
+    return _as_now(engine, withdrawn, at, delivery.predicate)
 
 
 def _difference(

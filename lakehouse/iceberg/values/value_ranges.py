@@ -81,20 +81,14 @@ class AllPartitions:
 
     def outside(self, column: str) -> str:
         """Return the SQL predicate of the rows that are in no partition."""
-        inside = (
-            " OR ".join(within(column, self.merged_ranges))
-            if self.merged_ranges
-            else self._in_values(column)
-        )
+        if self.merged_ranges:
+            inside = " OR ".join(within(column, self.merged_ranges))
+        elif self.values:
+            inside = f"{identifier(column)} IN {literals(sorted(self.values))}"
+        else:
+            inside = "false"
         # Iceberg cannot skip files by a predicate with `coalesce`.
         return f"({identifier(column)} IS NULL OR NOT ({inside}))"
-
-    def _in_values(self, column: str) -> str:
-        return (
-            f"{identifier(column)} IN {literals(sorted(self.values))}"
-            if self.values
-            else "false"
-        )
 
     def values_of(self, texts: Iterable[str | None]) -> set[Any]:
         """Parse values from text; values of a former type of the column are dropped."""
@@ -111,11 +105,8 @@ class AllPartitions:
             value = bound(text)
         except ValueError:
             return None
-        return (
-            value
-            if isinstance(value, int) == isinstance(self.merged_ranges[0][0], int)
-            else None
-        )
+        is_alike = isinstance(value, int) == isinstance(self.merged_ranges[0][0], int)
+        return value if is_alike else None
 
 
 def value_range_of(value: Any, bound: Bound) -> ValueRange:

@@ -64,11 +64,9 @@ class Partitions:
 
     def touches(self, value: Bound | str | None) -> bool:
         """Whether a value, or any timestamp of a day, is in these partitions."""
-        return (
-            bool(clip_to_ranges(value, self.merged_ranges))
-            if self.ranges and value is not None
-            else self.has(value)
-        )
+        if value is None or not self.ranges:
+            return self.has(value)
+        return bool(clip_to_ranges(value, self.merged_ranges))
 
     def is_computed_by(self, value: Bound | str | None) -> bool:
         """Whether a run of these partitions computes a value: in them, or in none."""

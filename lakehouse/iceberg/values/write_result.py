@@ -50,12 +50,10 @@ class RuleResult:
                 f"{self.failed_rows} of {self.total_rows}"
                 f" {'row' if self.total_rows == 1 else 'rows'}"
             )
-        value = "nothing to measure" if self.value is None else _short(self.value)
+        value = "nothing to measure" if self.value is None else str(self.value)
+        if isinstance(self.value, float):
+            value = f"{self.value:.6g}"
         return f"{value} ({self.note})" if self.note else value
-
-
-def _short(value: Number) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,12 @@
-"""What Spark reads of a table that was copied from the embedded catalog to Glue and S3: deleted
-rows, deletion vectors, tags, files of each format; and it writes on.
-"""
+"""Spark reads tables copied to Glue and S3: deletes, tags and each format; and writes them."""
 
 import pytest
 
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.copy.copy_table import copy_table
 from lakehouse_tests.conftest import newer_iceberg, on_embedded_alone
+from lakehouse_tests.iceberg.upkeep.tables import create as create_table
+from lakehouse_tests.iceberg.upkeep.tables import rows as rows_of
 
 NAME = "silver.orders"
 pytestmark = on_embedded_alone("one of its two catalogs is Glue")
@@ -34,14 +34,13 @@ def test_spark_reads_the_same_rows(
     assert done.verified_by == verified_by
     assert rows(glue_engine) == expected
     assert rows(glue_engine, "VERSION AS OF 'before'") == [(1, "a"), (2, "b"), (3, "c")]
-    glue_engine.sql(f"DELETE FROM {name(glue_engine)} WHERE id = 1")
+    glue_engine.sql(f"DELETE FROM {glue_engine.catalog.sql_name(NAME)} WHERE id = 1")
     assert rows(glue_engine) == [(3, "c"), (4, "d")]
     assert rows(embedded_engine) == expected
 
 
 def create(engine: Engine, version: str, file_format: str) -> None:
     """Make a table of which one row is deleted, and that has a tag from before."""
-    table = name(engine)
     properties = {
         "format-version": version,
         "write.format.default": file_format,
@@ -49,9 +48,7 @@ def create(engine: Engine, version: str, file_format: str) -> None:
         # Position deletes in Avro and ORC cannot be copied.
         "write.delete.format.default": "parquet",
     }
-    listed = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
-    engine.sql(f"CREATE NAMESPACE IF NOT EXISTS {engine.catalog.name}.silver")
-    engine.sql(f"CREATE TABLE {table} (id INT, v STRING) TBLPROPERTIES ({listed})")
+    table = create_table(engine, "id INT, v STRING", properties=properties, name=NAME)
     engine.sql(
         f"INSERT INTO {table} SELECT /*+ COALESCE(1) */ * FROM VALUES (1, 'a'), (2, 'b'), (3, 'c')"
     )
@@ -60,10 +57,5 @@ def create(engine: Engine, version: str, file_format: str) -> None:
     engine.sql(f"DELETE FROM {table} WHERE id = 2")
 
 
-def name(engine: Engine) -> str:
-    return engine.catalog.sql_name(NAME)
-
-
 def rows(engine: Engine, version: str = "") -> list[tuple]:
-    found = engine.sql(f"SELECT id, v FROM {name(engine)} {version} ORDER BY id")
-    return [tuple(row) for row in found.collect()]
+    return rows_of(engine, version, NAME)

@@ -1,11 +1,14 @@
 """Tables of people without Spark, and small ways to look at them."""
 
+import io
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyiceberg.expressions import EqualTo
 
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.evolve.planning import ensure
@@ -28,6 +31,22 @@ ORDERS = IcebergTable(
     write=Append(once_by=()),
     subject="customer_id",
 )
+DELIVERED = replace(
+    ORDERS,
+    name="bronze.orders",
+    columns=[
+        Column("customer_id", "string"),
+        Column("email", "string", personal=True),
+        Column("_source_file", "string"),
+        Column("_source_sha256", "string"),
+    ],
+    write=Append(),
+)
+DELIVERED_ROWS = [
+    (text, "x", "file", "sha")
+    for text in ("7", " 7", "007", "+7\t", "\u00a07", "70", "-7", "7.0", "", None)
+]
+"""Six of them are of Anna."""
 ANNA = Person("customer_id", frozenset({"7"}), {"email": frozenset({"anna@example.org"})})
 REQUEST = "R-1"
 _HERS = "anna@example.org"
@@ -61,13 +80,7 @@ def contacts_of(column_type: str) -> IcebergTable:
 
 
 def no_spark() -> Any:
-    """Stand for a Spark that is not to be started."""
     raise AssertionError("Spark was started")
-
-
-def without_spark(engine: Engine) -> Engine:
-    """Return the engine where no Spark can be had."""
-    return replace(engine, session=no_spark)
 
 
 def fill(
@@ -95,7 +108,6 @@ def fill(
 
 
 def content(engine: Engine, table: IcebergTable, ref: str = MAIN) -> list[tuple[Any, ...]]:
-    """Return the rows of a branch or tag, sorted."""
     loaded = engine.catalog.load(table.name)
     snapshot_id = loaded.metadata.refs[ref].snapshot_id
     read = loaded.scan(snapshot_id=snapshot_id).to_arrow()
@@ -103,29 +115,30 @@ def content(engine: Engine, table: IcebergTable, ref: str = MAIN) -> list[tuple[
 
 
 def data_paths(engine: Engine, table: IcebergTable, ref: str = MAIN) -> set[str]:
-    """Return the paths of the data files of a branch or tag."""
     loaded = engine.catalog.load(table.name)
     snapshot_id = loaded.metadata.refs[ref].snapshot_id
     return {task.file.file_path for task in loaded.scan(snapshot_id=snapshot_id).plan_files()}
 
 
+def paths_with(engine: Engine, table: IcebergTable, column: str, value: object) -> set[str]:
+    """Return the paths of the data files that have rows with a value."""
+    tasks = engine.catalog.load(table.name).scan(EqualTo(column, value)).plan_files()
+    return {task.file.file_path for task in tasks}
+
+
 def tag(engine: Engine, table: IcebergTable, name: str) -> None:
-    """Tag what main is now."""
     head = read_history(engine, table.name).refs[MAIN]
     loaded = engine.catalog.load(table.name)
     loaded.manage_snapshots().create_tag(head, name, max_ref_age_ms=86_400_000).commit()
 
 
 def branch_off(engine: Engine, table: IcebergTable, name: str) -> None:
-    """Branch off main."""
     head = read_history(engine, table.name).refs[MAIN]
     engine.catalog.load(table.name).manage_snapshots().create_branch(head, name).commit()
 
 
 def files_with(engine: Engine, table: IcebergTable, text: bytes) -> list[str]:
-    """Return the kinds of those files that metadata names, and the table's metadata itself,
-    which hold some text in their bytes, decompressed.
-    """
+    """Return the kinds of the referenced files that contain a text, decompressed."""
     loaded = engine.catalog.load(table.name)
     kinds = []
     for file in named_files(loaded).values():
@@ -138,9 +151,5 @@ def _decoded(content: bytes, path: str) -> bytes:
     if path.endswith(".parquet"):
         return repr(pq.read_table(pa.BufferReader(content)).to_pylist()).encode() + content
     if path.endswith(".avro"):
-        import io
-
-        import fastavro
-
         return repr(list(fastavro.reader(io.BytesIO(content)))).encode()
     return content

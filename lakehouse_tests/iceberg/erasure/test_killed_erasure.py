@@ -23,6 +23,7 @@ from lakehouse_tests.iceberg.erasure.people import (
     content,
     data_paths,
     fill,
+    paths_with,
     tag,
 )
 
@@ -47,7 +48,7 @@ def test_the_next_one_ends_in_the_same_state(
     fill(engine, ORDERS, [HERS, OTHERS[0]])
     fill(engine, ORDERS, [HERS])
     fill(engine, ORDERS, OTHERS[1:])
-    (untouched,) = data_paths(engine, ORDERS) - data_paths_with_her(engine)
+    (untouched,) = data_paths(engine, ORDERS) - paths_with(engine, ORDERS, "customer_id", 7)
     tag(engine, ORDERS, "month_end")
     commits, commit = count(), Table._do_commit
 
@@ -68,12 +69,3 @@ def test_the_next_one_ends_in_the_same_state(
     loaded = engine.catalog.load(ORDERS.name)
     for ref in loaded.metadata.refs.values():
         assert not has_removed_entries(loaded, ref.snapshot_id)
-
-
-def data_paths_with_her(engine: Engine) -> set[str]:
-    """Return the paths of the files that have rows of hers."""
-    from pyiceberg.expressions import EqualTo
-
-    loaded = engine.catalog.load(ORDERS.name)
-    tasks = loaded.scan(row_filter=EqualTo("customer_id", 7)).plan_files()
-    return {task.file.file_path for task in tasks}

@@ -59,7 +59,6 @@ def test_arrow_finds_ids_in_all_their_forms() -> None:
     column = pa.chunked_array([[*texts, None], [], texts], pa.string())
 
     found = is_id_among(column, wanted).to_pylist()
-
     is_one = [normal_id(text) in wanted for text in texts]
     assert found == [*is_one, False, *is_one]
 

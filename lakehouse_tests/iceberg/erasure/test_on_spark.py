@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from lakehouse.iceberg.catalog.engine import Engine
-from lakehouse.iceberg.commit.branch import is_audit
 from lakehouse.iceberg.erasure.delete_rows import count_rows, delete_rows
 from lakehouse.iceberg.erasure.remove_from_files import remove_from_files
 from lakehouse.iceberg.metadata.snapshots import read_history
@@ -14,10 +13,10 @@ from lakehouse.tables.table import Append, Column, IcebergTable
 from lakehouse_tests.conftest import with_format_3
 from lakehouse_tests.iceberg.erasure.people import (
     ANNA,
+    DELIVERED,
+    DELIVERED_ROWS,
     ORDERS,
     REQUEST,
-    content,
-    data_paths,
     fill,
 )
 from lakehouse_tests.iceberg.upkeep.tables import (
@@ -46,7 +45,6 @@ SEVEN = Person("customer_id", frozenset({"7"}))
 
 
 def everyone_else(engine: Engine, version: str = "") -> str:
-    """Return a checksum of the rows of other people."""
     frame = engine.sql(
         "SELECT hash_agg FROM (SELECT sum(crc32(cast(to_json(struct(*)) AS binary))) AS hash_agg"
         f" FROM {engine.catalog.sql_name(TABLE.name)} {version} WHERE customer_id <> 7)"
@@ -94,7 +92,6 @@ def test_other_rows_are_as_they_were(
     )
     assert _paths(engine, name) >= untouched
     main = read_history(engine, TABLE.name).main
-    assert main is not None
     assert main.count("total-delete-files") == 0
     assert main.count("total-records") == len(rows(engine, name=TABLE.name))
 
@@ -111,25 +108,13 @@ def _paths_without_seven(engine: Engine, name: str) -> set[str]:
 
 def test_rows_of_a_table_of_format_3_are_deleted_by_position(embedded_engine: Engine) -> None:
     engine = embedded_engine
-    delivered = replace(
-        ORDERS,
-        name="bronze.orders",
-        columns=[
-            Column("customer_id", "string"),
-            Column("email", "string", personal=True),
-            Column("_source_file", "string"),
-            Column("_source_sha256", "string"),
-        ],
-        write=Append(),
-    )
-    ids = ["7", " 7", "007", "+7\t", "\u00a07", "70", "-7", "7.0", "", None]
-    fill(engine, delivered, [(text, "x", "file", "sha") for text in ids])
-    found = count_rows(engine, delivered, [ANNA])
-    to_format_3(engine, delivered)
+    fill(engine, DELIVERED, DELIVERED_ROWS)
+    found = count_rows(engine, DELIVERED, [ANNA])
+    name = engine.catalog.sql_name(DELIVERED.name)
+    engine.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('format-version' = '3')")
 
-    assert delete_rows(engine, delivered, [ANNA], REQUEST).rows == found == {"main": 6}
-    main = read_history(engine, delivered.name).main
-    assert main is not None and main.commit is not None
+    assert delete_rows(engine, DELIVERED, [ANNA], REQUEST).rows == found == {"main": 6}
+    main = read_history(engine, DELIVERED.name).main
     assert main.commit.kind == "erasure"
 
 
@@ -186,25 +171,3 @@ def test_a_tag_keeps_columns_that_were_dropped_since_for_everybody_else(
     for version in ("'experiment'", branch):
         [row] = engine.sql(f"SELECT * FROM {name} VERSION AS OF {version}").collect()
         assert row.asDict() == {"customer_id": 8, "remark": "his"}
-
-
-def to_format_3(engine: Engine, table: IcebergTable) -> None:
-    """Upgrade a table to a version that only Spark writes."""
-    name = engine.catalog.sql_name(table.name)
-    engine.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('format-version' = '3')")
-
-
-@pytest.mark.long
-def test_on_s3(glue_engine: Engine) -> None:
-    engine = glue_engine
-    fill(engine, ORDERS, [(1, 7, None, "hers", None), (2, 8, None, "his", None)])
-    fill(engine, ORDERS, [(3, 9, None, "another's", None)])
-
-    assert delete_rows(engine, ORDERS, [ANNA], REQUEST).rows == {"main": 1}
-    results = remove_from_files(engine, [ORDERS], REQUEST, now=True)
-
-    assert {result.outcome for result in results} <= {"done", "skipped"}, results
-    assert [row[0] for row in content(engine, ORDERS)] == [2, 3]
-    assert len(data_paths(engine, ORDERS)) == 2
-    assert len(read_history(engine, ORDERS.name).snapshots) == 1
-    assert not any(map(is_audit, read_history(engine, ORDERS.name).refs))

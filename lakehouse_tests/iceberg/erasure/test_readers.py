@@ -12,6 +12,7 @@ from lakehouse.iceberg.metadata.partition_metadata import changed_values
 from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.read.pinned_inputs import pin_since
 from lakehouse.iceberg.read.stale_tables import has_news
+from lakehouse.iceberg.values.write_result import Pin
 from lakehouse_tests.iceberg.erasure.people import ANNA, ORDERS, REQUEST, fill
 
 MONDAY, TUESDAY = date(2024, 1, 1), date(2024, 1, 2)
@@ -24,19 +25,20 @@ def read_before(engine: Engine) -> int:
     """The snapshot that was read last, before the erasure."""
     fill(engine, DAYS, [(1, 7, None, None, MONDAY), (2, 8, None, None, TUESDAY)])
     main = read_history(engine, DAYS.name).main
-    assert main is not None
     fill(engine, READER, [(1, 8, None, None, MONDAY)], inputs={DAYS.name: main.snapshot_id})
     return main.snapshot_id
+
+
+def pin_now(engine: Engine, since: int) -> Pin:
+    source = read_history(engine, DAYS.name)
+    return pin_since(source, since, source.main.snapshot_id)
 
 
 def test_new_rows_are_read_alone_across_an_erasure(engine: Engine, read_before: int) -> None:
     delete_rows(engine, DAYS, [ANNA], REQUEST)
     fill(engine, DAYS, [(3, 9, None, None, TUESDAY)])
 
-    source = read_history(engine, DAYS.name)
-
-    assert source.main is not None
-    pin = pin_since(source, read_before, source.main.snapshot_id)
+    pin = pin_now(engine, read_before)
     assert (pin.since_snapshot_id, pin.rows) == (read_before, 1)
 
 
@@ -46,10 +48,7 @@ def test_rows_that_came_and_were_erased_since_are_not_read_as_they_came(
     fill(engine, DAYS, [(3, 7, None, None, TUESDAY), (4, 9, None, None, TUESDAY)])
     delete_rows(engine, DAYS, [ANNA], REQUEST)
 
-    source = read_history(engine, DAYS.name)
-
-    assert source.main is not None
-    pin = pin_since(source, read_before, source.main.snapshot_id)
+    pin = pin_now(engine, read_before)
     assert (pin.since_snapshot_id, pin.rows) == (None, 2)
     assert "is a delete" in pin.note
 
@@ -59,7 +58,6 @@ def test_an_erasure_alone_is_no_news(engine: Engine, read_before: int) -> None:
 
     source, reader = (read_history(engine, table.name) for table in (DAYS, READER))
 
-    assert source.main is not None
     assert not has_news(source, reader)
     loaded, until = engine.catalog.load(DAYS.name), source.main.snapshot_id
     assert changed_values(loaded, source, read_before, until, "day") == set()

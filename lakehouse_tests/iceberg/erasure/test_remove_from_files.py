@@ -46,9 +46,7 @@ EVERYONE_ELSE = sorted([MIXED[1], *OTHERS], key=repr)
 
 
 def filled(engine: Engine) -> tuple[set[str], set[str]]:
-    """Fill a table of three files; return the paths of all of them, and of those without
-    Anna.
-    """
+    """Fill a table of three files; return all paths, and those without Anna."""
     fill(engine, ORDERS, MIXED)
     fill(engine, ORDERS, HERS)
     with_her = data_paths(engine, ORDERS)
@@ -74,7 +72,6 @@ def test_files_that_held_her_are_written_again_and_no_others(engine: Engine) -> 
     assert content(engine, ORDERS) == EVERYONE_ELSE
     assert {file.content for file in files(engine, ORDERS.name)} == {"data"}
     main = read_history(engine, ORDERS.name).main
-    assert main is not None
     assert (main.operation, main.rows) == ("replace", 2)
     assert main.count("total-delete-files") == 0
     assert rewrite_erased_files(engine, ORDERS.name, REQUEST).outcome == "skipped"

@@ -1,6 +1,4 @@
-"""A folder that a declaration names may be that of a table of another home too, which no catalog
-here lists: its files stay.
-"""
+"""Files of another home's table in a shared folder stay."""
 
 import shutil
 from collections.abc import Callable
@@ -26,7 +24,6 @@ ShareFolder = Callable[[str], IcebergTable]
 
 @pytest.fixture
 def theirs(tmp_path: Path) -> Engine:
-    """An engine on the catalog of another home."""
     settings = settings_at(tmp_path / "theirs")
     return Engine(Catalog.of(settings), no_spark, settings.lock_dir, masking_key=b"testing")
 

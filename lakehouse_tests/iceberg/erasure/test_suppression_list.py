@@ -3,7 +3,7 @@
 import hashlib
 import hmac
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -39,22 +39,19 @@ TABLE = replace(
 
 @dataclass(frozen=True)
 class GoneList:
-    """People who are gone."""
-
+    erased_at: Mapping[bytes, datetime]
     key: bytes | None = KEY
-    erased_at: Mapping[bytes, datetime] = field(default_factory=dict)
 
     def is_gone(self, names, value):
         raise AssertionError("Spark was to ask.")
 
 
 def gone(*ids: str, name: str = "customer_id") -> GoneList:
-    """Return a list of people who were erased under a name."""
     digests = [
         hmac.new(KEY, f"{name}\0{normal_id(id_)}".encode(), hashlib.sha256).digest()
         for id_ in ids
     ]
-    return GoneList(erased_at=dict.fromkeys(digests, ERASED_AT))
+    return GoneList(dict.fromkeys(digests, ERASED_AT))
 
 
 def split(
@@ -65,7 +62,6 @@ def split(
     created: RowTimestamp | None = None,
     names: Collection[str] = (),
 ) -> FilteredRows:
-    """Separate the rows of erased people in a frame of a table."""
     timestamps = {table.name: created} if created else {}
     suppression = SuppressionList(lambda: ids, names={table.name: names}, timestamps=timestamps)
     return suppression.filter().split(table, frame)
@@ -74,14 +70,8 @@ def split(
 def test_what_was_made_before_goes_and_who_comes_back_later_stays(
     embedded_engine: Engine,
 ) -> None:
-    rows = [
-        ("7", EARLIER),
-        (" +007\t", EARLIER),
-        ("7", None),
-        ("7", LATER),
-        ("8", EARLIER),
-        (None, EARLIER),
-    ]
+    earlier = [(id_, EARLIER) for id_ in ("7", " +007\t", "8", None)]
+    rows = [*earlier, ("7", None), ("7", LATER)]
     frame = frame_of(embedded_engine.spark, "customer_id string, made_at timestamp", rows)
 
     left = split(frame, TABLE, gone("7"))
@@ -129,13 +119,8 @@ def test_no_plan_has_the_key_or_a_hash(
 
 def test_a_delivered_moment_is_read_in_the_zone_of_its_feed(embedded_engine: Engine) -> None:
     # Midnight in Kuala Lumpur is 16:00 UTC of the day before.
-    rows = [
-        ("7", "2026-03-01 19:59"),
-        ("7", "2026-03-01 20:01"),
-        ("7", "2026-03-01T12:01:00Z"),
-        ("7", "soon"),
-        ("7", None),
-    ]
+    seen = ("2026-03-01 19:59", "2026-03-01 20:01", "2026-03-01T12:01:00Z", "soon", None)
+    rows = [("7", seen_at) for seen_at in seen]
     frame = frame_of(embedded_engine.spark, "customer_id string, seen_at string", rows)
     created = RowTimestamp("seen_at", "Asia/Kuala_Lumpur")
 

@@ -1,6 +1,4 @@
-"""Two hosts with one Glue: what one of them is about to commit is not removed by an erasure of the
-other, whose locks it knows nothing of.
-"""
+"""An erasure removes no file that another host, with other locks, is about to commit."""
 
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
@@ -40,7 +38,6 @@ def hosts(
 
 
 def rows_of(engine: Engine, *rows: Iterable[object]) -> pa.Table:
-    """Return rows as the table has them."""
     schema = engine.catalog.load(ORDERS.name).schema().as_arrow()
     named = [dict(zip(schema.names, row, strict=True)) for row in rows]
     return pa.Table.from_pylist(named, schema)

@@ -15,9 +15,7 @@ _DATED = ("timestamp-ms", "last-updated-ms")
 
 
 def let_days_pass(engine: Engine, days: float, name: str = NAME) -> None:
-    """Make the snapshots of a table of the embedded catalog older, and the logs that name
-    them.
-    """
+    """Make the snapshots and logs of a table of the embedded catalog older."""
 
     def make_older(entry: dict[str, Any]) -> dict[str, Any]:
         for key in _DATED:

@@ -29,7 +29,6 @@ _LOOK_SECONDS = 0.0005
 
 
 def make_table(engine: Engine) -> None:
-    """Make a table with work for each step."""
     sick = create(engine, "id bigint, part int", "part")
     for _ in range(2):
         engine.sql(
@@ -38,7 +37,6 @@ def make_table(engine: Engine) -> None:
 
 
 def leave_orphans(engine: Engine) -> None:
-    """Leave old files in the table's folder that no metadata names."""
     for number in range(ORPHANS):
         put_orphan(engine, f"{_FOLDER}/{number}.parquet", days_old=8)
 
@@ -61,7 +59,6 @@ def expire_and_die() -> None:
 
 
 def remove_orphans_and_die() -> None:
-    """Die while orphans are deleted."""
     engine = engine_of_process()
     folder = local_path(engine.catalog.load(NAME).location()) / _FOLDER
     some = [folder / f"{number}.parquet" for number in range(0, ORPHANS, _SAMPLED)]

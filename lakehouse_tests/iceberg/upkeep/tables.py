@@ -12,8 +12,7 @@ from urllib.parse import urlparse
 import pytest
 
 from lakehouse.iceberg.catalog.engine import Engine
-from lakehouse.iceberg.metadata.manifests import files, read_live_files, read_manifests
-from lakehouse.iceberg.metadata.measured_health import PartitionKey
+from lakehouse.iceberg.metadata.manifests import files
 
 NAME = "silver.sick"
 TARGET_BYTES = 128 * 1024**2
@@ -51,22 +50,12 @@ def rows(engine: Engine, version: str = "", name: str = NAME) -> list[tuple[obje
     return sorted((tuple(row) for row in frame.collect()), key=repr)
 
 
-def paths_by_partition(engine: Engine, name: str = NAME) -> dict[PartitionKey, set[str]]:
-    """Return the paths of the data and delete files of each partition."""
-    paths: dict[PartitionKey, set[str]] = {}
-    table = engine.catalog.load(name)
-    for file in read_live_files(table, read_manifests(table)):
-        paths.setdefault(file.partition, set()).add(file.path)
-    return paths
-
-
 def contents(engine: Engine, name: str = NAME) -> list[str]:
     """Return what each file of a table holds: `data` or kinds of deletes, sorted."""
     return sorted(file.content for file in files(engine, name))
 
 
 def size_bytes(engine: Engine, name: str = NAME) -> int:
-    """Return the size of a table's files."""
     return sum(file.size_bytes for file in files(engine, name))
 
 
@@ -78,7 +67,6 @@ def stored(engine: Engine, name: str = NAME) -> set[Path]:
 
 
 def local_path(location: str) -> Path:
-    """Return the path of a file or folder of the embedded catalog."""
     parsed = urlparse(location)
     assert parsed.scheme in ("", "file"), f"{location} is in no folder; mark on_embedded_alone"
     return Path(parsed.path)
@@ -94,13 +82,11 @@ def put_orphan(engine: Engine, file: str, *, days_old: float, name: str = NAME) 
 
 
 def make_older(path: Path, days: float) -> None:
-    """Let a file look as if it was written some days ago."""
     at = time.time() - days * 86_400
     os.utime(path, (at, at))
 
 
 def make_older_on_s3(path: str, days: float) -> None:
-    """Let a file in the bucket look as if it was written some days ago."""
     from moto.backends import get_backend
 
     (backend,) = (regions["aws"] for regions in get_backend("s3").values())

@@ -14,7 +14,6 @@ REFUSED_BEFORE = timedelta(days=7)
 
 
 def write_id(days_ago: float) -> str:
-    """Make the id of a write that was begun some days ago."""
     at = datetime.now(UTC) - timedelta(days=days_ago)
     return f"{int(at.timestamp() * 1000):012x}{token_hex(10)}"
 

@@ -12,7 +12,6 @@ NOW = datetime(2024, 6, 30, tzinfo=UTC)
 
 
 def days_ago(days: float) -> datetime:
-    """Return a moment some days ago."""
     return NOW - timedelta(days=days)
 
 

@@ -2,22 +2,17 @@
 
 from datetime import UTC, datetime
 
-import pytest
 from pyspark.sql.functions import lit
 
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.commit.snapshot_properties import commit_without_rows
 from lakehouse.iceberg.metadata.commit_properties import CommitProperties
-from lakehouse.iceberg.metadata.manifests import files
 from lakehouse.iceberg.metadata.measured_health import SnapshotPin
 from lakehouse.iceberg.metadata.snapshots import read_history
-from lakehouse.iceberg.metadata.table_locations import list_location, path_key
 from lakehouse.iceberg.upkeep.expire_snapshots import expire_snapshots, find_pins
-from lakehouse.upkeep.compaction import compact
 from lakehouse_tests.conftest import on_embedded_alone
 from lakehouse_tests.iceberg.upkeep.tables import (
     NAME,
-    TARGET_BYTES,
     create,
     local_path,
     rows,
@@ -29,9 +24,7 @@ READER = "gold.reader"
 
 
 def overwritten(engine: Engine, times: int) -> str:
-    """Make a table whose rows were replaced some times; each has a file that only its snapshot
-    names.
-    """
+    """Make a table that was overwritten some times; only its snapshot names each file."""
     sick = create(engine, "id bigint")
     for number in range(times):
         overwrite(engine, number)
@@ -39,13 +32,11 @@ def overwritten(engine: Engine, times: int) -> str:
 
 
 def overwrite(engine: Engine, number: int) -> None:
-    """Replace all rows of the table."""
     rows = engine.spark.range(number, number + 1)
     rows.writeTo(engine.catalog.sql_name(NAME)).overwrite(lit(True))
 
 
 def line(engine: Engine) -> list[int]:
-    """Return the snapshots of main, newest first."""
     return [snapshot.snapshot_id for snapshot in read_history(engine, NAME).line]
 
 
@@ -143,20 +134,3 @@ def test_a_file_that_could_not_be_deleted_is_named(embedded_engine: Engine) -> N
     assert str(oldest) in {str(local_path(path)) for path in result.remaining}
     assert f"{len(result.remaining)} files could not be deleted" == result.reason
     assert rows(embedded_engine) == [(1,)]
-
-
-@pytest.mark.long
-def test_files_are_joined_and_expired_on_s3(glue_engine: Engine) -> None:
-    sick = create(glue_engine, "id bigint")
-    glue_engine.sql(f"INSERT INTO {sick} SELECT /*+ REPARTITION(3) */ id FROM range(30)")
-    small = {path_key(file.path) for file in files(glue_engine, NAME)}
-    before = rows(glue_engine)
-
-    assert compact(glue_engine, NAME, target_bytes=TARGET_BYTES).outcome == "done"
-    result = expire_snapshots(glue_engine, NAME, older_than=datetime.now(UTC), keep=1)
-
-    assert (result.outcome, result.step_metrics["expired_snapshots"]) == ("done", 1)
-    listed = list_location(glue_engine.catalog.load(NAME)).keys()
-    assert small.isdisjoint(listed)
-    assert {path_key(file.path) for file in files(glue_engine, NAME)} < listed
-    assert rows(glue_engine) == before

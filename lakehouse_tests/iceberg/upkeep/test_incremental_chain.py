@@ -1,6 +1,4 @@
-"""A chain of tables that read on from where they were, through ingest, compaction and expiry in
-any order: each row is read once, and expiry keeps what the slowest reader has yet to read.
-"""
+"""Incremental tables with compaction and expiry in any order: each row is read once."""
 
 import random
 from collections import defaultdict
@@ -72,9 +70,7 @@ COUNTS = IcebergTable(
 TABLES = (ARRIVED, COPIED, NEWEST, DAYS, COUNTS)
 READERS = {ARRIVED: (COPIED, NEWEST, DAYS), DAYS: (COUNTS,)}
 PROMPT = (NEWEST, DAYS, COUNTS)
-"""Tables that are computed every now and then, after `MOST_DAYS` in any case; `COPIED` is after
-`BEHIND_DAYS`.
-"""
+"""Tables that are computed at least every `MOST_DAYS`; `COPIED` after `BEHIND_DAYS`."""
 MOST_DAYS = 16
 BEHIND_DAYS = 40
 KEPT_FOR = timedelta(days=30)
@@ -97,30 +93,22 @@ INPUTS: Mapping[IcebergTable, Mapping[str, Input]] = {
 Row = tuple[int, int, date]
 
 
-def as_they_came(rows: DataFrame) -> DataFrame:
-    """Return what arrived."""
-    return rows
-
-
 def newest_of_key(rows: DataFrame) -> DataFrame:
-    """Return the row of each key that came last."""
     last = rows.groupBy("key").agg({"id": "max"}).withColumnRenamed("max(id)", "id")
     return rows.join(last, ["key", "id"])
 
 
 def with_existing(rows: DataFrame, existing: DataFrame) -> DataFrame:
-    """Return what the days have, and what arrived of them."""
     return existing.unionByName(rows)
 
 
 def count_rows(rows: DataFrame, all_rows: DataFrame) -> DataFrame:
-    """Return how many rows there are of the days that changed."""
     of_changed = all_rows.join(rows, "day", "left_semi")
     return of_changed.groupBy("day").count().withColumnRenamed("count", "rows")
 
 
 FUNCTIONS: Mapping[IcebergTable, Callable[..., DataFrame]] = {
-    COPIED: as_they_came,
+    COPIED: lambda rows: rows,
     NEWEST: newest_of_key,
     DAYS: with_existing,
     COUNTS: count_rows,
@@ -166,9 +154,7 @@ class Chain:
         self._compute_all()
 
     def _expire_what_says_what_was_read(self) -> None:
-        """Compact what reads others as another engine does, which carries no watermark on,
-        and let each snapshot before that expire.
-        """
+        """Compact readers as another engine does, without watermarks; expire the rest."""
         procedure = f"{self.engine.catalog.name}.system.rewrite_data_files"
         for table in TABLES[1:]:
             self.engine.sql(
@@ -196,7 +182,6 @@ class Chain:
         return work
 
     def ingest(self) -> None:
-        """Let some rows arrive, of some days."""
         rows: list[Row] = []
         for _ in range(self.chosen.randint(1, 5)):
             rows.append((next(self.ids), self.chosen.randrange(7), self.chosen.choice(MONTH)))
@@ -218,7 +203,6 @@ class Chain:
             check_read(table, outcome, new_rows)
         self.read[table], self.computed_on[table] = there, self.day
         base = read_history(self.engine, table.name).watermark(source.name)
-        assert base is not None
         self.bases[table] = base
         assert content(self.engine, table) == self.expected(table)
 
@@ -230,7 +214,6 @@ class Chain:
         return Run("run", Partitions(tuple(map(str, stale)), merged_ranges, EVERY), False)
 
     def expected(self, table: IcebergTable) -> list[tuple[Any, ...]]:
-        """Return what a table has to hold, sorted."""
         rows = self.arrived[: self.read[table]]
         if table is NEWEST:
             return sorted({key: (id_, key, day) for id_, key, day in rows}.values())
@@ -242,7 +225,6 @@ class Chain:
         return sorted(counted.items())
 
     def compact(self, table: IcebergTable) -> None:
-        """Join the small files of a table."""
         result = compact(self.engine, table.name, target_bytes=TARGET_BYTES)
         assert result.outcome in ("done", "skipped"), result
         self.compacted += result.outcome == "done"
@@ -276,7 +258,6 @@ def check_read(table: IcebergTable, outcome: Outcome, new_rows: int) -> None:
 
 
 def content(engine: Engine, table: IcebergTable) -> list[tuple[Any, ...]]:
-    """Return a table's rows, sorted; without Spark."""
     rows = engine.catalog.load(table.name).scan().to_arrow().to_pylist()
     return sorted(tuple(row.values()) for row in rows)
 

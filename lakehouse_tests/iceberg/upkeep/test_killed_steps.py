@@ -1,6 +1,4 @@
-"""A process is killed in the middle of a step: the table reads the same, and the next run cleans
-up.
-"""
+"""A killed upkeep step: the table reads the same, and the next run cleans up."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -32,7 +30,6 @@ pytestmark = [pytest.mark.e2e, pytest.mark.long]
 
 @pytest.fixture
 def killed(spark, tmp_path: Path, step: str) -> Iterator[Engine]:
-    """The engine of a home whose upkeep died in the middle of a step."""
     home = tmp_path / "killed" / "home"
     engine = open_engine(replace(Settings.from_env(), home=home))
     make_table(engine)

@@ -27,14 +27,12 @@ pytestmark = on_embedded_alone("gives files an age, which S3 takes from nobody")
 
 
 def filled(engine: Engine) -> str:
-    """Make a table of four small files."""
     sick = create(engine, "id bigint")
     engine.sql(f"INSERT INTO {sick} SELECT /*+ REPARTITION(4) */ id FROM range(8)")
     return sick
 
 
 def week_ago() -> datetime:
-    """Return the moment a week ago."""
     return datetime.now(UTC) - timedelta(days=7)
 
 
@@ -73,10 +71,8 @@ def test_none_is_removed_that_a_running_write_may_have_made(embedded_engine: Eng
 def test_so_many_are_rather_of_somebody_else(embedded_engine: Engine) -> None:
     filled(embedded_engine)
     there = len(stored(embedded_engine))
-    orphans = [
-        put_orphan(embedded_engine, f"data/{number}.parquet", days_old=8)
-        for number in range(there + 1)
-    ]
+    names = [f"data/{number}.parquet" for number in range(there + 1)]
+    orphans = [put_orphan(embedded_engine, name, days_old=8) for name in names]
 
     result = remove_orphans(embedded_engine, NAME, older_than=week_ago())
 
@@ -98,8 +94,7 @@ def test_a_location_of_two_tables_is_left_alone(embedded_engine: Engine) -> None
 
     for name in (NAME, "silver.inside"):
         result = remove_orphans(embedded_engine, name, older_than=week_ago())
-        assert result.outcome == "skipped"
-        assert "is shared with silver." in result.reason
+        assert result.outcome == "skipped" and "is shared with silver." in result.reason
     assert orphan.exists()
 
 
@@ -158,9 +153,7 @@ def test_they_are_found_and_removed_on_s3(glue_engine: Engine) -> None:
 
 @pytest.fixture
 def with_lost_metadata(embedded_engine: Engine) -> dict[str, Path]:
-    """A table with metadata files that no log names: an old one, a young one, and one that is
-    newer than the current.
-    """
+    """A table with orphan metadata files: an old one, a young one, and a newer one."""
     filled(embedded_engine)
     current = local_path(embedded_engine.catalog.load(NAME).metadata_location)
     make_older(current, days=3)

@@ -1,6 +1,4 @@
-"""Writers go on while upkeep runs all the time: no writer fails or starves, no row is lost or
-doubled, and what was there before reads the same throughout.
-"""
+"""Writers and upkeep at once: no writer fails, and no row is lost or doubled."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -44,7 +42,6 @@ Write = Callable[[Engine, int], Published]
 
 
 def append_one(engine: Engine, number: int) -> Published:
-    """Append a number."""
     return _published(engine, APPENDED, [(number,)], "number bigint")
 
 
@@ -72,14 +69,12 @@ class Writer:
     errors: list[BaseException] = field(default_factory=list)
 
     def start(self) -> Thread:
-        """Start to write."""
         thread = Thread(target=self._run, daemon=True)
         thread.start()
         return thread
 
     @property
     def conflicts(self) -> int:
-        """How often a write was retried."""
         return sum(self.tries) - len(self.tries)
 
     def _run(self) -> None:
@@ -105,7 +100,6 @@ def upkeep_once(engine: Engine, table: str) -> Iterator[StepResult]:
 
 
 def checksums(engine: Engine) -> list[tuple]:
-    """Return what a tag, a branch and a snapshot hold."""
     name = engine.catalog.sql_name(MERGED.name)
     snapshot_id = read_history(engine, MERGED.name).refs["month_end"]
     sums = []
@@ -158,45 +152,31 @@ def _column(engine: Engine, table: IcebergTable, column: str) -> list[int]:
     return sorted(row[0] for row in engine.sql(query).collect())
 
 
-def for_seconds(seconds: float) -> IsEnough:
-    """Return whether some seconds went by, compaction did something and each writer wrote."""
+def for_seconds(seconds: float, *, until_conflict: bool = False) -> IsEnough:
+    """Return whether the time is over and a compaction, all writes and a conflict happened."""
     end = time.monotonic() + seconds
     last = end + _LONGEST_SECONDS
 
     def is_enough(results: list[StepResult], writers: list[Writer]) -> bool:
-        compacted = [
+        compactions = [
             result
             for result in results
             if result.step == "compact" and result.outcome == "done"
         ]
+        conflicts = [*lost_races(results), *(writer for writer in writers if writer.conflicts)]
         have_written = all(len(writer.tries) > 1 for writer in writers)
-        is_time = time.monotonic() > end and bool(compacted) and have_written
-        return is_time or time.monotonic() > last
-
-    return is_enough
-
-
-def until_conflict(seconds: float) -> IsEnough:
-    """Return whether, besides, writers and upkeep got in each other's way."""
-    last = time.monotonic() + seconds + _LONGEST_SECONDS
-    is_time = for_seconds(seconds)
-
-    def is_enough(results: list[StepResult], writers: list[Writer]) -> bool:
-        conflicts = sum(writer.conflicts for writer in writers)
-        has_conflict = bool(conflicts or lost_races(results))
-        is_over = is_time(results, writers) and has_conflict
+        has_all = compactions and have_written and (conflicts or not until_conflict)
+        is_over = time.monotonic() > end and bool(has_all)
         return is_over or time.monotonic() > last
 
     return is_enough
 
 
 def lost_races(results: list[StepResult]) -> list[StepResult]:
-    """Return the steps before which a commit of a writer came."""
     return [result for result in results if "another commit" in result.reason]
 
 
 def run_under_the_lock(engine: Engine, seconds: float) -> None:
-    """Let upkeep and writers share the tables' locks."""
     results, writers = run_together(engine, engine, for_seconds(seconds))
     check(engine, results, writers)
     assert not any(writer.conflicts for writer in writers)
@@ -204,9 +184,10 @@ def run_under_the_lock(engine: Engine, seconds: float) -> None:
 
 
 def run_as_on_two_hosts(engine: Engine, locks: Path, seconds: float) -> None:
-    """Let upkeep have locks of its own."""
     elsewhere = replace(engine, lock_dir=locks)
-    results, writers = run_together(engine, elsewhere, until_conflict(seconds))
+    results, writers = run_together(
+        engine, elsewhere, for_seconds(seconds, until_conflict=True)
+    )
     check(engine, results, writers)
     assert lost_races(results) or any(writer.conflicts for writer in writers)
 
