@@ -1,3 +1,1 @@
-"""Declarations of tables and feeds: columns, types, partitioning and rules. Pure Python,
-without Spark.
-"""
+"""Declarations of tables and feeds, in pure Python without Spark."""

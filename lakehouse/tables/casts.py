@@ -17,9 +17,7 @@ _FULL_DATE = rf"{_DAY}\s*$"
 _MINUTE = rf"{_DAY}[T ][0-9]{{1,2}}:[0-9]{{2}}"
 _OFFSET = r"([Zz]|UTC|GMT|(UTC|GMT)?[+-][0-9]{2}(:?[0-9]{2})?)\s*$"
 _TIMESTAMP = rf"{_MINUTE}(:[0-9]{{2}}([.][0-9]+)?)?\s*({_OFFSET[:-1]})?$"
-"""A timestamp with or without an offset. Zone names are not accepted, since their meaning can
-change by law.
-"""
+"""A timestamp with or without an offset; the meaning of a zone name can change by law."""
 _OFFSET_BEFORE = _OFFSET.replace("(UTC|GMT)?", "")
 _TIMESTAMP_BEFORE = _TIMESTAMP.replace("(UTC|GMT)?", "")
 """The patterns in `Cast.identity`, which must not change."""
@@ -53,9 +51,7 @@ class Cast:
         return _cast_sql(raw, self.type, self.time_zone, is_bounded=False)
 
     def quick_sql(self, raw: str) -> str:
-        """Return longer SQL with the same result that is faster for typical text. Non-text
-        values are cast normally.
-        """
+        """Return longer SQL with the same result that is faster for typical text."""
         cast = self.sql(raw)
         decimal = _DECIMAL.match(self.type)
         if decimal is None:
@@ -183,9 +179,7 @@ def _is_usual_decimal(raw: str, quick_scale: int, scale: int) -> str:
 
 
 def _exponential(raw: str, cast: str, integer_digits: int, scale: int) -> str:
-    """Return the predicate of a number with an exponent that fits exactly; it is compared if
-    all of its digits fit.
-    """
+    """Return the predicate of a number with an exponent that fits exactly."""
     widest = max(WIDEST - integer_digits, scale)
     # One digit of a negative exponent moves the decimal point by at most nine places.
     exponent, decimals = (
@@ -259,9 +253,7 @@ def _timestamp(raw: str, time_zone: str, *, is_bounded: bool) -> str:
 
 
 def _with_offset(raw: str) -> str:
-    """Return SQL for a timestamp with an offset. Spark does not accept one without seconds, or
-    a lower case `z`.
-    """
+    """Return SQL for a timestamp with an offset, also without seconds or with `z`."""
     without_seconds = rf"^({_MINUTE[1:]})(\s*[A-Z+-])"
     text = f"regexp_replace(upper({raw}), {literal(without_seconds)}, '$1:00$2')"
     return f"try_cast({text} AS timestamp)"

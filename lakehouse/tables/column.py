@@ -47,9 +47,7 @@ class Column:
             raise DeclarationError(f"Column {self.name}: {error}") from None
 
     def matching_name(self, names: Collection[str]) -> str | None:
-        """Return this column's name in a set of names: the current name, or the newest former
-        one; None if there is none.
-        """
+        """Return the current or the newest former name that is in a set; None if none is."""
         known = (self.name, *reversed(self.renamed_from))
         return next((name for name in known if name in names), None)
 

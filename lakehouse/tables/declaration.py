@@ -193,9 +193,7 @@ class TableDeclaration:
         return f"try_cast({raw} AS {self.column(column).type})"
 
     def broken_by(self, rule: Rule) -> str:
-        """Return the SQL predicate of stored rows that break a row rule. No stored row breaks a
-        rule that only casts its column.
-        """
+        """Return SQL of stored rows that break a row rule; none breaks a cast to its type."""
         if rule.cast and types.parse(self.column(rule.columns[0]).type) == types.parse(
             rule.cast.type
         ):
@@ -218,9 +216,7 @@ class TableDeclaration:
 
     @property
     def windows(self) -> TimeWindows | None:
-        """The time windows that are overwritten; None for other write modes, or if the asset
-        defines the partitions.
-        """
+        """The time windows that are overwritten, unless the asset defines the partitions."""
         if not isinstance(self.write, OverwritePartitions) or self.write.windows is None:
             return None
         zone = self.write.windows.time_zone or self.wall_time_zone
@@ -260,9 +256,7 @@ class TableDeclaration:
 
     @cached_property
     def masked_columns(self) -> frozenset[str]:
-        """The columns that are masked wherever rows are shown: personal columns and the
-        subject.
-        """
+        """The columns masked wherever rows are shown: personal columns and the subject."""
         return self.personal_columns | ({self.subject} if self.subject else set())
 
     @property
@@ -296,7 +290,7 @@ class TableDeclaration:
             sorted((column.name, column.type) for column in self.columns),
             _of_write(self.write),
             sorted(
-                _of_rule(rule)
+                (rule.name, rule.on_failure, rule.sql, str(rule.fails_above))
                 for rule in self.rules
                 if rule.is_declared and (rule.on_failure == "quarantine" or rule.can_block)
             ),
@@ -336,7 +330,3 @@ def _of_write(mode: WriteMode) -> tuple[object, ...]:
             return ("merge", tuple(key), stamp)
         case Overwrite():
             return ("overwrite",)
-
-
-def _of_rule(rule: Rule) -> tuple[str, ...]:
-    return (rule.name, rule.on_failure, rule.sql, str(rule.fails_above))

@@ -37,34 +37,20 @@ DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 """The allowed delimiters and their names."""
 _NAME = re.compile(r"^[a-z][a-z0-9_]*$")
 
-INGEST_COLUMNS = (
-    Column(
-        "_source_file",
-        "string",
-        "The delivered file: its key in the feed's inbox.",
-        required=True,
-    ),
-    Column(
-        "_source_sha256",
-        "string",
-        "SHA-256 of the file's content as delivered, in hex.",
-        required=True,
-    ),
-    Column(
-        "_source_modified_at",
-        "timestamp",
-        "When the file was last modified at its source.",
-        required=True,
-    ),
-    Column(
-        "_source_row",
-        "bigint",
-        "Number of the row in its file, counted from 1 after the header.",
-        required=True,
-    ),
-    Column(
-        "_ingested_at", "timestamp", "When the ingest began that landed the row.", required=True
-    ),
+_OF_ROW = "Number of the row in its file, counted from 1 after the header."
+INGEST_COLUMNS = tuple(
+    Column(name, column_type, doc, required=True)
+    for name, column_type, doc in (
+        ("_source_file", "string", "The delivered file: its key in the feed's inbox."),
+        ("_source_sha256", "string", "SHA-256 of the file's content as delivered, in hex."),
+        ("_source_modified_at", "timestamp", "When the file was last modified at its source."),
+        (
+            "_source_row",
+            "bigint",
+            "Number of the row in its file, counted from 1 after the header.",
+        ),
+        ("_ingested_at", "timestamp", "When the ingest began that landed the row."),
+    )
 )
 """The columns that each bronze table has in addition to the delivered ones."""
 

@@ -83,9 +83,7 @@ def check_layout(table: TableDeclaration, of_quarantine: Sequence[Column]) -> No
 
 
 def can_be_read(name: str) -> bool:
-    """Return whether Spark can resolve a column name: dots separate nested fields, and `${` is
-    replaced.
-    """
+    """Return whether Spark can resolve a name: it splits at dots and replaces `${`."""
     return bool(name.strip()) and "." not in name and "${" not in name
 
 
@@ -148,9 +146,7 @@ def _check_partition_names(table: TableDeclaration) -> None:
 
 
 def _names_in_iceberg(field: PartitionField) -> Iterator[str]:
-    """Yield the names that Iceberg may give a transform; CREATE and ALTER TABLE differ for
-    widths.
-    """
+    """Yield the names that Iceberg may give a transform; CREATE and ALTER TABLE differ."""
     if field.width is not None:
         short = "trunc" if field.transform == "truncate" else field.transform
         yield from (f"{field.column}_{short}", f"{field.column}_{short}_{field.width}")

@@ -134,7 +134,9 @@ def _row(
         elif (
             value is None
             or name in readable
-            or _is_open(name, value)
+            # The type or the origin of a value rules out personal data.
+            or isinstance(value, _TYPED)
+            or name in _MACHINE_FILLED
             or (name, str(value)) in shared
             or (personal_values is not None and not _may_be_personal(value, personal_values))
         ):
@@ -146,15 +148,8 @@ def _row(
     return shown
 
 
-def _is_open(name: str, value: Any) -> bool:
-    """Return whether a value's type or its origin rules out personal data."""
-    return name in _MACHINE_FILLED or isinstance(value, _TYPED)
-
-
 def _may_be_personal(value: Any, personal_values: Collection[str]) -> bool:
-    """Return whether a value may identify a person: by its form, or since it contains a
-    personal value.
-    """
+    """Return whether a value has the form of, or contains, a personal value."""
     if not isinstance(value, str) or value.lstrip().startswith(_NESTED):
         return True
     is_like_name = len(value.split()) > 1 and _TITLE_CASE.search(value)
@@ -167,9 +162,7 @@ def _may_be_personal(value: Any, personal_values: Collection[str]) -> bool:
 
 
 def _personal_values(table: IcebergTable, rows: Iterable[Row]) -> set[str]:
-    """Return the lower-case personal values, and each word of a name or of the local part of an
-    address.
-    """
+    """Return the lower-case personal values, and the words of names and addresses."""
     values: set[str] = set()
     for row in rows:
         for name in table.masked_columns:

@@ -41,9 +41,7 @@ class TimeWindows:
         return cls(unit, floor, time_zone)
 
     def partitioning(self, column: str, column_type: str) -> str:
-        """Return the partition field of a column; a text column is partitioned by its values,
-        which are the partition keys.
-        """
+        """Return the partition field of a column; text is partitioned by its values."""
         return column if column_type == "string" else f"{self.unit}s({column})"
 
 
@@ -77,20 +75,16 @@ def _wall_time(since: str | date, what: str) -> datetime:
 
 
 Transform = Literal["identity", "years", "months", "days", "hours", "bucket", "truncate"]
-_TIME = {
+_PERIODS: dict[str, Transform] = {
     "year": "years",
     "month": "months",
     "day": "days",
     "hour": "hours",
-    "date": "days",
-    "date_hour": "hours",
 }
+_TIME = {**_PERIODS, "date": "days", "date_hour": "hours"}
 _ICEBERG: dict[str, Transform] = {
+    **_PERIODS,
     "identity": "identity",
-    "year": "years",
-    "month": "months",
-    "day": "days",
-    "hour": "hours",
     "bucket": "bucket",
     "truncate": "truncate",
 }
@@ -112,9 +106,7 @@ class PartitionField:
 
     @classmethod
     def parse(cls, text: str) -> "PartitionField":
-        """Parse `region`, `days(ts)`, `bucket(16, id)` or `truncate(4, zip)`, with arguments in
-        either order.
-        """
+        """Parse `region`, `days(ts)`, `bucket(16, id)` or `truncate(zip, 4)`."""
         call = _CALL.match(text.strip())
         if call is None:
             if re.fullmatch(r"[^\s(),]+", text.strip()):
@@ -133,9 +125,7 @@ class PartitionField:
 
     @classmethod
     def of_metadata(cls, transform: str, column: str) -> "PartitionField | None":
-        """Parse Iceberg's notation, such as `day` or `bucket[16]`; None for `void` and unknown
-        transforms.
-        """
+        """Parse Iceberg's notation, such as `bucket[16]`; None for other transforms."""
         match = _IN_METADATA.match(transform)
         if match is None or match["name"] not in _ICEBERG:
             return None
@@ -173,9 +163,7 @@ class SortField:
 
     @classmethod
     def parse(cls, text: str) -> "SortField":
-        """Parse `ts`, `ts desc`, `bucket(4, id) asc nulls last`; by default, NULLs are first in
-        ascending order.
-        """
+        """Parse `ts`, `ts desc`, `bucket(4, id) asc nulls last`."""
         match = _SORT.match(text.strip())
         if match is None:
             raise _unknown(text)

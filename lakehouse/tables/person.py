@@ -32,9 +32,7 @@ Origins = Mapping[str, frozenset[Origin]]
 
 
 def origins_of(tables: Mapping[str, IcebergTable], sources: Sources) -> dict[str, Origins]:
-    """Return, by table, the columns about people and their declared origins; `sources` may name
-    undeclared tables.
-    """
+    """Return the columns about people by table, each with its declared origins."""
     known = {name: _declared(table) for name, table in tables.items()}
     is_changing = True
     while is_changing:
@@ -70,9 +68,7 @@ def _inherit(
     source: IcebergTable,
     inherited: Mapping[str, set[Origin]],
 ) -> bool:
-    """Add the origins of a source's columns to columns of the same names; return whether any
-    changed.
-    """
+    """Add the origins of a source's columns to equally named ones; return if any changed."""
     is_changed = False
     for name in sorted(inherited):
         names = names_of(source.column(name))
@@ -100,17 +96,13 @@ class Person:
     subject: str
     """The identifying column, such as `customer_id`."""
     ids: frozenset[str]
-    """The values of that column; bronze may have the delivered form (` 007 `) in addition to
-    the typed one.
-    """
+    """The values of that column, as delivered (` 007 `) and as typed."""
     personal: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Values that identify the person directly, by column."""
 
 
 def normal_id(text: str) -> str:
-    """Normalize an id for comparison: strip spaces, and the `+`, leading zeros and zero
-    fraction of an integer.
-    """
+    """Normalize an id: without spaces, and an integer without `+`, zeros and fraction."""
     stripped = text.strip()
     integer = _INTEGER.fullmatch(stripped)
     return f"{integer[1] or ''}{integer[2]}" if integer else stripped

@@ -61,9 +61,7 @@ def quoted(name: str) -> str:
 
 
 def shown(name: str) -> str:
-    """Return a complete file name; quoted unless it only has letters, digits and a few
-    punctuation marks.
-    """
+    """Return a complete file name, quoted if it has unusual characters."""
     is_plain = bool(name) and all(
         character.isalnum() or character in _PLAIN_SIGNS for character in name
     )

@@ -1,6 +1,4 @@
-"""What a table inherits from its source table (`rows_of`): casts, source columns, data subjects
-and column docs.
-"""
+"""What a table inherits from its source table: casts, source columns, people and docs."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -18,9 +16,7 @@ _NEVER_CAST = (types.Primitive("string"), types.Primitive("binary"))
 
 
 def columns_with_source(table: TableDeclaration) -> tuple[Column, ...]:
-    """Return the columns, completed from the source table's columns of the same names, and the
-    source columns.
-    """
+    """Return the columns, completed from the source table, and the source columns."""
     source = table.rows_of
     columns = tuple(table.columns)
     if source is None:
@@ -31,9 +27,7 @@ def columns_with_source(table: TableDeclaration) -> tuple[Column, ...]:
             next_step="Import the TABLE of its file.",
         )
     inherited = {column.name: column for column in source.columns}
-    completed = tuple(
-        _completed(column, _column_there(column, inherited)) for column in columns
-    )
+    completed = tuple(_completed(column, inherited) for column in columns)
     if not _keeps_source(table):
         return completed
     own = {column.name for column in columns}
@@ -42,18 +36,14 @@ def columns_with_source(table: TableDeclaration) -> tuple[Column, ...]:
     return (*completed, *(replace(inherited[name], required=False) for name in missing))
 
 
-def _column_there(column: Column, inherited: Mapping[str, Column]) -> Column | None:
-    """Return the matching source column: of the same name or the newest former name."""
+def _completed(column: Column, inherited: Mapping[str, Column]) -> Column:
+    """Complete a column by the source column of the same or the newest former name."""
     name = column.matching_name(inherited)
-    return inherited[name] if name else None
-
-
-def _completed(column: Column, inherited: Column | None) -> Column:
-    if inherited is None:
+    if name is None:
         return column
-    return replace(
-        column, doc=column.doc or inherited.doc, personal=column.personal or inherited.personal
-    )
+    source = inherited[name]
+    is_personal = column.personal or source.personal
+    return replace(column, doc=column.doc or source.doc, personal=is_personal)
 
 
 def _keeps_source(table: TableDeclaration) -> bool:
@@ -64,9 +54,7 @@ def _keeps_source(table: TableDeclaration) -> bool:
 
 
 def names_of_machine(table: TableDeclaration) -> frozenset[str]:
-    """Return the source table's automatically filled columns, which a function may pass on
-    undeclared.
-    """
+    """Return the source table's automatically filled columns."""
     source = table.rows_of
     names = source.column_names if source else ()
     return frozenset(name for name in names if name.startswith("_"))
@@ -85,20 +73,18 @@ def people_as_there(table: TableDeclaration) -> tuple[str | None, str | None]:
 
 def rules_with_casts(table: TableDeclaration) -> tuple[Rule, ...]:
     """Return the rules, preceded by a cast rule for each column that is cast by its type."""
-    declared = tuple(rule for rule in table.rules if not _follows_from_type(rule))
-    has_its_own = {rule.columns[0] for rule in declared if rule.cast}
-    return (
-        *(
-            castable_from_type(column.name, column.type, table.wall_time_zone)
-            for column in _delivered_as_text(table)
-            if column.name not in has_its_own
-        ),
-        *declared,
+    declared = tuple(
+        rule
+        for rule in table.rules
+        if not (isinstance(rule, CastableRule) and rule.follows_from_type)
     )
-
-
-def _follows_from_type(rule: Rule) -> bool:
-    return isinstance(rule, CastableRule) and rule.follows_from_type
+    has_its_own = {rule.columns[0] for rule in declared if rule.cast}
+    casts = (
+        castable_from_type(column.name, column.type, table.wall_time_zone)
+        for column in _delivered_as_text(table)
+        if column.name not in has_its_own
+    )
+    return (*casts, *declared)
 
 
 def _delivered_as_text(table: TableDeclaration) -> Iterator[Column]:
@@ -109,10 +95,7 @@ def _delivered_as_text(table: TableDeclaration) -> Iterator[Column]:
     for column in table.columns:
         is_text_there = not texts.isdisjoint((column.name, *column.renamed_from))
         is_delivered = column.name != table.stamp
-        if column.cast and is_text_there and is_delivered and _is_read_from_text(column):
+        column_type = types.parse(column.type)
+        is_plain = not types.is_nested(column_type) and column_type not in _NEVER_CAST
+        if column.cast and is_text_there and is_delivered and is_plain:
             yield column
-
-
-def _is_read_from_text(column: Column) -> bool:
-    column_type = types.parse(column.type)
-    return not types.is_nested(column_type) and column_type not in _NEVER_CAST

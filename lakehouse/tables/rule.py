@@ -49,9 +49,7 @@ def bounds_of(what: str, low: Number | None, high: Number | None) -> Bounds:
 
 
 def _as_of_kind(bound: Number, value: Number) -> Number:
-    """Convert a bound to the number type of a value. Python compares the exact binary value of
-    a float such as 0.3 with a `Decimal`.
-    """
+    """Convert a bound to the number type of a value; Python compares 0.3 exactly."""
     if isinstance(value, Decimal) and isinstance(bound, float):
         return Decimal(str(bound))
     if isinstance(value, float) and isinstance(bound, Decimal):

@@ -7,11 +7,7 @@ from lakehouse.tables.column import Column
 from lakehouse.tables.declaration import SOURCE_COLUMNS, SOURCE_KEY, TableDeclaration
 from lakehouse.tables.layout_validation import check_layout
 from lakehouse.tables.partitioning import PartitionField, check_time_zone
-from lakehouse.tables.rows_of import (
-    columns_with_source,
-    people_as_there,
-    rules_with_casts,
-)
+from lakehouse.tables.rows_of import columns_with_source, people_as_there, rules_with_casts
 from lakehouse.tables.table_validation import (
     check_casts,
     check_columns,

@@ -48,9 +48,7 @@ def is_chosen(table: TableDeclaration) -> bool:
 def choose_for_table(
     current: str | None, format_version: int, size_bytes: int, deleted_rows: int
 ) -> ChosenRowLevel:
-    """Choose the mode of a table for merges that change few rows, by its size and its deleted
-    rows.
-    """
+    """Choose the mode for merges that change few rows, by size and deleted rows."""
     if format_version < 2:
         return ChosenRowLevel(COPY_ON_WRITE, "format version 1 has no delete files")
     if current == MERGE_ON_READ and deleted_rows:
@@ -90,9 +88,7 @@ ignores the setting.
 def table_properties(
     table: TableDeclaration, row_level: RowLevel = COPY_ON_WRITE
 ) -> dict[str, str]:
-    """Return the Iceberg table properties; declared `properties` and `row_level` take
-    precedence.
-    """
+    """Return the table properties; declared ones and `row_level` take precedence."""
     properties = {
         "format-version": str(table.format_version),
         "write.format.default": table.file_format,

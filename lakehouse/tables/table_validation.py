@@ -12,9 +12,7 @@ from lakehouse.tables.write_modes import Versions
 
 
 def check_subject(table: TableDeclaration, own_of_quarantine: Collection[str]) -> None:
-    """Check a table's subject and erasure options against the columns that a quarantine fills
-    itself.
-    """
+    """Check the subject and erasure options, and the columns that a quarantine fills."""
     if table.on_erasure not in get_args(OnErasure):
         raise DeclarationError(
             f"{table.name}: on_erasure is {table.on_erasure!r}; expected one of"
@@ -129,7 +127,7 @@ def _check_merged_versions(table: TableDeclaration, versions: Versions) -> None:
     if table.stamp in versions.newest:
         raise DeclarationError(
             f"{table.name}: versions are ordered by {table.stamp}, which the merge fills with"
-            " the time of its write; expected columns that are delivered.",
+            " the time of its write; expected columns that are delivered."
         )
 
 
@@ -155,9 +153,7 @@ def _check_partitions(table: TableDeclaration) -> None:
 
 
 def _check_subject_is_no_partition(table: TableDeclaration) -> None:
-    """Check that the subject is not a partition value; a bucket of it does not reveal the
-    value.
-    """
+    """Check that the subject is not a partition value; a bucket does not reveal it."""
     plain = {part.column for part in table.partition_fields if part.transform != "bucket"}
     if table.subject is None or table.subject not in {*plain, table.overwritten_by}:
         return

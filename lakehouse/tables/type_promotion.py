@@ -6,9 +6,7 @@ from lakehouse.tables.types import INTEGER_TYPES, Array, ColumnType, Decimal, Ma
 
 _WIDER = {"int": "bigint", "float": "double"}
 _CERTAIN_DIGITS = {"int": 9, "bigint": 18}
-"""Digits for which the type can represent every number; it also represents some numbers with
-one digit more.
-"""
+"""Digits of which the type represents every number."""
 
 
 def is_wider(want: ColumnType, have: ColumnType) -> bool:

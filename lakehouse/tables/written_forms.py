@@ -100,9 +100,7 @@ def blank_as_null(raw: str, *words: str) -> str:
 
 
 def _shape(form: str) -> tuple[str, bool]:
-    """Return the distinguishable properties of a format: its separator, and whether the year is
-    first.
-    """
+    """Return the separator of a format, and whether the year is first."""
     match = _parsed(form)
     return match["sign"], match["first"] == "Y"
 

@@ -17,7 +17,7 @@ from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.commit.kept_watermarks import carry_watermarks
 from lakehouse.iceberg.metadata.health_measurement import read_table_health
 from lakehouse.iceberg.metadata.measured_health import PartitionHealth, TableHealth
-from lakehouse.iceberg.metadata.snapshots import History, Snapshot, history_of
+from lakehouse.iceberg.metadata.snapshots import History, history_of
 from lakehouse.iceberg.metadata.type_conversion import column_type
 from lakehouse.iceberg.upkeep.free_lock import (
     CHUNK_BYTES,
@@ -235,7 +235,12 @@ class _Rewriting:
                 break
         self._finish()
         later_view, later = view_of(self.engine, self.table)
-        commits = _replacing(history, later)
+        # These commits only moved rows to other files.
+        commits = [
+            snapshot
+            for snapshot in later.line
+            if snapshot.operation == "replace" and snapshot.snapshot_id not in history.snapshots
+        ]
         changes = view.changes(later_view)
         changes += changed_row_counts(self.engine, self.table, history)
         step_metrics = {
@@ -295,12 +300,6 @@ class _Rewriting:
             if main and main.count("total-position-deletes") and loaded.format_version < 3:
                 rewrite_position_deletes(self.engine, self.table)
             carry_watermarks(self.engine, self.table)
-
-
-def _replacing(before: History, after: History) -> list[Snapshot]:
-    """Return main's snapshots since an earlier state that only moved rows to other files."""
-    new = [one for one in after.line if one.snapshot_id not in before.snapshots]
-    return [snapshot for snapshot in new if snapshot.operation == "replace"]
 
 
 def _file_count(history: History) -> int:

@@ -17,12 +17,7 @@ from lakehouse.iceberg.upkeep.rewrite_procedures import (
 )
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
 from lakehouse.storage.byte_sizes import size_text
-from lakehouse.upkeep.upkeep_plan import (
-    Condition,
-    PlannedStep,
-    StepInputs,
-    count_text,
-)
+from lakehouse.upkeep.upkeep_plan import Condition, PlannedStep, StepInputs, count_text
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table

@@ -54,9 +54,7 @@ def plan_orphans(inputs: StepInputs) -> PlannedStep:
 
 
 def _next_listing(inputs: StepInputs) -> datetime | None:
-    """Return when files are old enough to be listed; None if nothing changed since a listing that
-    found all orphans.
-    """
+    """Return when files are old enough to be listed; None if nothing changed since."""
     health, orphans_after = inputs.health, inputs.policy.orphans_after
     last = inputs.last_evaluated(_STEP)
     if last is None:

@@ -55,11 +55,7 @@ class Known:
 
 
 def plan_upkeep(
-    healths: Sequence[TableHealth],
-    known: Known,
-    now: datetime,
-    *,
-    named_by_user: bool = False,
+    healths: Sequence[TableHealth], known: Known, now: datetime, *, named_by_user: bool = False
 ) -> UpkeepPlan:
     """Plan the upkeep of tables, most valuable compactions first.
 

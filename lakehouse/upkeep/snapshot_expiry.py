@@ -9,12 +9,7 @@ from lakehouse.iceberg.upkeep.expire_snapshots import expire_snapshots
 from lakehouse.iceberg.upkeep.step_result import StepName
 from lakehouse.tables.upkeep import in_days
 from lakehouse.upkeep.stale_branches import stale_branches
-from lakehouse.upkeep.upkeep_plan import (
-    Condition,
-    PlannedStep,
-    StepInputs,
-    count_text,
-)
+from lakehouse.upkeep.upkeep_plan import Condition, PlannedStep, StepInputs, count_text
 
 _STEP: StepName = "expire_snapshots"
 EXPIRY_EVERY = timedelta(days=1)

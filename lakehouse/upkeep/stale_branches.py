@@ -55,9 +55,7 @@ def stale_branches(inputs: StepInputs) -> list[RefHealth]:
 
 
 def drop_stale_branches(engine: Engine, table: str, *, refused_before: datetime) -> StepResult:
-    """Drop the branches of dead writers, and of writes that were blocked before a timestamp;
-    keep users' branches.
-    """
+    """Drop the branches of dead writers and of old blocked writes; keep users' branches."""
     return run_step(table, _STEP, lambda: _drop(engine, table, refused_before))
 
 

@@ -10,12 +10,7 @@ from lakehouse.iceberg.upkeep.rewrite_procedures import call_procedure
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
 from lakehouse.storage.byte_sizes import size_text
 from lakehouse.tables.upkeep import in_days
-from lakehouse.upkeep.upkeep_plan import (
-    Condition,
-    PlannedStep,
-    StepInputs,
-    next_day,
-)
+from lakehouse.upkeep.upkeep_plan import Condition, PlannedStep, StepInputs, next_day
 
 _STEP: StepName = "compute_statistics"
 STATISTICS_EVERY = timedelta(days=7)

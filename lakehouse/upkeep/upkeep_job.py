@@ -158,11 +158,7 @@ class MaintainResult:
 
 
 def maintain(
-    project: MakeDefinitions,
-    settings: Settings,
-    tables: Sequence[str],
-    *,
-    named_by_user: bool,
+    project: MakeDefinitions, settings: Settings, tables: Sequence[str], *, named_by_user: bool
 ) -> MaintainResult:
     """Run the due upkeep steps of tables in this process, as a Dagster run."""
     steps: list[StepResult] = []

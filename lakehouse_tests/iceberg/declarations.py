@@ -12,6 +12,8 @@ from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.rules.rows import between, castable, excluded, not_null
 from lakehouse.iceberg.rules.unique_and_references import unique
 from lakehouse.iceberg.values.write_context import Partitions, Run
+from lakehouse.iceberg.values.write_result import Outcome
+from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import (
     Append,
     Column,
@@ -22,6 +24,12 @@ from lakehouse.tables.table import (
 )
 from lakehouse_tests.frames import frame_of
 
+SOURCE = [
+    Column("_source_file", "string"),
+    Column("_source_sha256", "string"),
+    Column("_source_row", "bigint"),
+]
+"""The columns that identify a delivered row."""
 EVENTS = IcebergTable(
     name="bronze.events",
     comment="Each run adds its rows.",
@@ -31,13 +39,7 @@ EVENTS = IcebergTable(
 DELIVERED = IcebergTable(
     name="bronze.delivered",
     comment="Rows as they were delivered, each with its source.",
-    columns=[
-        Column("id", "string"),
-        Column("name", "string"),
-        Column("_source_file", "string"),
-        Column("_source_sha256", "string"),
-        Column("_source_row", "bigint"),
-    ],
+    columns=[Column("id", "string"), Column("name", "string"), *SOURCE],
     write=Append(),
 )
 PEOPLE = IcebergTable(
@@ -88,12 +90,7 @@ def delivery(
 ) -> Callable[..., DataFrame]:
     """Return a compute function that gives the rows of one delivered file."""
     stamped = [(id_, name, file, f"sha-{file}", at) for at, (id_, name) in enumerate(rows, 1)]
-    return rows_of(
-        engine,
-        "id string, name string, _source_file string, _source_sha256 string, _source_row"
-        " bigint",
-        stamped,
-    )
+    return rows_of(engine, schema_of(DELIVERED.columns), stamped)
 
 
 def people(delivered: DataFrame) -> DataFrame:
@@ -140,3 +137,21 @@ def refs(engine: Engine, table: str) -> set[str]:
 def data_files(engine: Engine, table: str) -> set[str]:
     """Return the paths of the files that the current snapshot holds."""
     return {file.path for file in files(engine, table)}
+
+
+def put(
+    engine: Engine,
+    table: IcebergTable,
+    rows: Iterable[Sequence[Any]],
+    schema: str | None = None,
+    run: Run | None = None,
+) -> Outcome:
+    """Write rows to a table; in its columns, unless there is a schema."""
+    return write(
+        engine, table, rows_of(engine, schema or schema_of(table.columns), rows), run=run
+    )
+
+
+def schema_of(columns: Iterable[Column]) -> str:
+    """Return the schema of some columns, as Spark reads it."""
+    return ", ".join(f"{column.name} {column.type}" for column in columns)

@@ -22,18 +22,13 @@ from lakehouse.iceberg.values.write_result import Outcome
 from lakehouse.iceberg.write import append_or_overwrite, merge_rows
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Append, Column, IcebergTable, Merge
+from lakehouse_tests.iceberg.declarations import SOURCE
 from lakehouse_tests.processes import engine_of_process, kill_this_process, wait_for
 
 LANDED = IcebergTable(
     name="bronze.landed",
     comment="Rows as they were delivered, each delivery once.",
-    columns=[
-        Column("id", "string"),
-        Column("n", "int"),
-        Column("_source_file", "string"),
-        Column("_source_sha256", "string"),
-        Column("_source_row", "bigint"),
-    ],
+    columns=[Column("id", "string"), Column("n", "int"), *SOURCE],
     write=Append(),
     rules=[castable("n", "int"), between("n", 0, 100, on_failure="block")],
 )

@@ -38,20 +38,14 @@ from lakehouse.tables.table import (
     Versions,
     WriteMode,
 )
-from lakehouse_tests.iceberg.declarations import content, rows_of
+from lakehouse_tests.iceberg.declarations import SOURCE, content, put
 
 Row = tuple[str | None, str, int, int]
 """A key, a text that may be a number, a version, and which of three partitions it lies in; 3
 for none.
 """
 Shape = Literal[
-    "merge",
-    "newest",
-    "append",
-    "overwrite",
-    "newest of all",
-    "partitions",
-    "versions",
+    "merge", "newest", "append", "overwrite", "newest of all", "partitions", "versions"
 ]
 """How the table is written, and from which inputs."""
 RowLevels = Literal["whole files", "delete files", "both"]
@@ -61,11 +55,6 @@ some change much of it.
 Kind = Literal["date", "timestamp", "string", "int"]
 LEFT_OUT = "skip"
 """The key of the rows that the function leaves out by itself."""
-_SOURCE = [
-    Column("_source_file", "string"),
-    Column("_source_sha256", "string"),
-    Column("_source_row", "bigint"),
-]
 _PLACES: dict[Kind, list[Any]] = {
     "date": [date(2024, 1, 1), date(2024, 1, 2), date(2024, 1, 9), None],
     "timestamp": [*(datetime(2024, 1, 1, hour, tzinfo=UTC) for hour in (5, 6, 23)), None],
@@ -150,7 +139,7 @@ class Lakehouse:
         self.source = IcebergTable(
             name=f"bronze.story_{number}",
             comment="Rows as they were delivered.",
-            columns=[*columns, Column("v", "string"), *_SOURCE],
+            columns=[*columns, Column("v", "string"), *SOURCE],
             partitioning=[source_spec],
             write=Append(),
         )
@@ -166,7 +155,7 @@ class Lakehouse:
         self.table = IcebergTable(
             name=f"silver.story_{number}",
             comment="Rows whose text is a number.",
-            columns=[*columns, Column("v", "int"), *_SOURCE],
+            columns=[*columns, Column("v", "int"), *SOURCE],
             partitioning=[spec],
             write=modes[self.shape],
             rules=[
@@ -232,8 +221,7 @@ class Lakehouse:
             (key, version, places[place], text, its.source_file, its.sha256, number)
             for number, (key, text, version, place) in enumerate(step.rows, 1)
         ]
-        schema = ", ".join(f"{column.name} {column.type}" for column in self.source.columns)
-        write(self.engine, self.source, rows_of(self.engine, schema, rows))
+        put(self.engine, self.source, rows)
 
     def _reject(self, step: Reject) -> None:
         if not self.delivered:

@@ -6,13 +6,13 @@ import pyarrow as pa
 import pytest
 
 from lakehouse.errors import DeclarationError
-from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.metadata.partition_metadata import changed_values
 from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.read.rows_outside_partitions import outside_values
 from lakehouse.iceberg.values.value_ranges import AllPartitions
 from lakehouse.settings import Settings
+from lakehouse_tests.without_spark import engine_without_spark
 
 pytestmark = pytest.mark.unit
 
@@ -24,13 +24,13 @@ EVERY = AllPartitions(values=frozenset({"Ipoh"}))
 @pytest.fixture
 def engine_on_catalog(settings: Settings) -> Engine:
     """An engine that starts no Spark, on a table that was parted by shop once it had rows."""
-    catalog = Catalog.of(settings)
-    catalog.client.create_namespace("silver")
-    table = catalog.client.create_table(NAME, schema=VISITS.schema)
+    engine = engine_without_spark(settings)
+    engine.catalog.client.create_namespace("silver")
+    table = engine.catalog.client.create_table(NAME, schema=VISITS.schema)
     table.append(VISITS)
     with table.update_spec() as update:
         update.add_identity("shop")
-    return Engine(catalog, lambda: None, settings.lock_dir, masking_key=b"testing")  # type: ignore[arg-type,return-value]
+    return engine
 
 
 def read_shops(engine: Engine) -> tuple[set[str], dict[str, int]]:

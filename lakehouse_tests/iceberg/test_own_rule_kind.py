@@ -15,10 +15,9 @@ from lakehouse.iceberg.rules.evaluable_rule import EvaluableRule, EvaluatedSnaps
 from lakehouse.iceberg.rules.evaluation import evaluate
 from lakehouse.iceberg.rules.rows import not_null
 from lakehouse.iceberg.values.write_result import Outcome, Published, Refused, RuleResult
-from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.rule import Bounds, DeclaringTable, Rule
 from lakehouse.tables.table import Append, Column, IcebergTable, Merge, Overwrite
-from lakehouse_tests.iceberg.declarations import rows_of
+from lakehouse_tests.iceberg.declarations import put
 
 
 class VarietyRule(EvaluableRule):
@@ -83,9 +82,9 @@ TABLE = IcebergTable(
 MODES = [Append(once_by=()), Overwrite(), Merge(on="id")]
 
 
-def put(engine: Engine, table: IcebergTable, *values: int | None) -> Outcome:
+def put_values(engine: Engine, table: IcebergTable, *values: int | None) -> Outcome:
     rows = list(enumerate(values))
-    return write(engine, table, rows_of(engine, "id bigint, v int", rows))
+    return put(engine, table, rows, schema="id bigint, v int")
 
 
 def values(outcome: Outcome) -> dict[str, Any]:
@@ -97,11 +96,11 @@ def test_publishes_what_keeps_it_and_refuses_what_does_not(
     embedded_engine: Engine, mode: Any
 ) -> None:
     table = replace(TABLE, write=mode)
-    kept = put(embedded_engine, table, 1, 2, 2)
+    kept = put_values(embedded_engine, table, 1, 2, 2)
     assert isinstance(kept, Published)
     assert values(kept) == {"variety_v": ("holds", 2), "letters": ("holds", 3)}
 
-    refused = put(embedded_engine, table, 7, 7, 7)
+    refused = put_values(embedded_engine, table, 7, 7, 7)
     assert isinstance(refused, Refused)
     assert [result.rule.name for result in refused.reasons] == ["variety_v"]
     assert values(refused)["variety_v"] == ("fails", 1)
@@ -112,7 +111,7 @@ def test_publishes_what_keeps_it_and_refuses_what_does_not(
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: type(mode).__name__)
 def test_looks_at_the_rows_that_are_not_quarantined(embedded_engine: Engine, mode: Any) -> None:
     rules = [not_null("v"), variety("v", 3, on_failure="warn")]
-    done = put(embedded_engine, replace(TABLE, write=mode, rules=rules), 1, 2, None)
+    done = put_values(embedded_engine, replace(TABLE, write=mode, rules=rules), 1, 2, None)
     assert isinstance(done, Published)
     assert values(done)["variety_v"] == ("warns", 2)
 

@@ -12,8 +12,7 @@ from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.commit.snapshot_properties import session_with
 from lakehouse.iceberg.frames.parallel_jobs import concurrently
 from lakehouse.iceberg.metadata.snapshots import read_history
-from lakehouse.iceberg.write.write_audit_publish import write
-from lakehouse_tests.iceberg.declarations import EVENTS, rows_of
+from lakehouse_tests.iceberg.declarations import EVENTS, put
 
 pytestmark = pytest.mark.spark
 
@@ -61,7 +60,7 @@ def test_its_jobs_end_with_a_block_that_is_interrupted(spark: SparkSession) -> N
 def test_a_commit_has_its_own_stamp_and_none_of_a_statement_beside_it(
     embedded_engine: Engine,
 ) -> None:
-    write(embedded_engine, EVENTS, rows_of(embedded_engine, "id bigint, v int", [(1, 1)]))
+    put(embedded_engine, EVENTS, [(1, 1)])
     other = {
         "lakehouse.read": '{"silver.other": "7"}',
         "lakehouse.spans": '[["a", "b"]]',
@@ -77,9 +76,7 @@ def test_a_commit_has_its_own_stamp_and_none_of_a_statement_beside_it(
     with concurrently(embedded_engine.spark, commits_beside):
         inside.wait()
         try:
-            write(
-                embedded_engine, EVENTS, rows_of(embedded_engine, "id bigint, v int", [(2, 2)])
-            )
+            put(embedded_engine, EVENTS, [(2, 2)])
         finally:
             over.set()
     main = read_history(embedded_engine, EVENTS.name).main

@@ -36,39 +36,55 @@ def table_of(settings: Settings, kind: Any, spec: PartitionSpec, *commits: list[
     return table
 
 
-def rows_of(table: Table, partitions: Partitions) -> dict[str, int] | None:
-    snapshot = table.current_snapshot()
+def last_snapshot(table: Table) -> int:
+    snapshot = table.refresh().current_snapshot()
     assert snapshot is not None
-    return added_rows(table, snapshot.snapshot_id, "at", partitions)
+    return snapshot.snapshot_id
 
 
-def test_added_rows_are_counted_by_day(settings: Settings) -> None:
-    before = [FIRST] * 7
-    table = table_of(settings, DateType(), BY_VALUE, before, [FIRST, SECOND, SECOND])
-    assert rows_of(table, TWO_DAYS) == {"2024-01-01": 1, "2024-01-02": 2}
-
-
-def test_added_rows_are_counted_by_value(settings: Settings) -> None:
-    regions = Partitions(("north", "south"))
-    table = table_of(settings, StringType(), BY_VALUE, ["north", "south", "south"])
-    assert rows_of(table, regions) == {"north": 1, "south": 2}
-
-
-def test_an_unpartitioned_file_has_unknown_rows(settings: Settings) -> None:
-    assert rows_of(table_of(settings, DateType(), WHOLE, [FIRST, FIRST]), TWO_DAYS) is None
-
-
-def test_rows_of_other_days_do_not_count(settings: Settings) -> None:
-    days = [date(2023, 12, 31), FIRST, THIRD, None]
-    table = table_of(settings, DateType(), BY_VALUE, days)
-    assert rows_of(table, TWO_DAYS) == {"2024-01-01": 1, "2024-01-02": 0}
+@pytest.mark.parametrize(
+    ("kind", "spec", "partitions", "commits", "expected"),
+    [
+        (
+            DateType(),
+            BY_VALUE,
+            TWO_DAYS,
+            [[FIRST] * 7, [FIRST, SECOND, SECOND]],
+            {"2024-01-01": 1, "2024-01-02": 2},
+        ),
+        (
+            DateType(),
+            BY_VALUE,
+            TWO_DAYS,
+            [[date(2023, 12, 31), FIRST, THIRD, None]],
+            {"2024-01-01": 1, "2024-01-02": 0},
+        ),
+        (
+            StringType(),
+            BY_VALUE,
+            Partitions(("north", "south")),
+            [["north", "south", "south"]],
+            {"north": 1, "south": 2},
+        ),
+        (DateType(), WHOLE, TWO_DAYS, [[FIRST, FIRST]], None),
+    ],
+    ids=["by day", "other days", "by value", "unpartitioned"],
+)
+def test_added_rows_are_counted_by_partition(
+    settings: Settings,
+    kind: Any,
+    spec: PartitionSpec,
+    partitions: Partitions,
+    commits: list[list[Any]],
+    expected: dict[str, int] | None,
+) -> None:
+    table = table_of(settings, kind, spec, *commits)
+    assert added_rows(table, last_snapshot(table), "at", partitions) == expected
 
 
 def test_present_rows_are_those_of_all_commits(settings: Settings) -> None:
     table = table_of(settings, DateType(), BY_VALUE, [FIRST] * 7, [FIRST, SECOND, THIRD])
-    snapshot = table.current_snapshot()
-    assert snapshot is not None
-    rows = present_rows(table, snapshot.snapshot_id, "at", TWO_DAYS)
+    rows = present_rows(table, last_snapshot(table), "at", TWO_DAYS)
     assert rows == {"2024-01-01": 8, "2024-01-02": 1}
 
 
@@ -76,6 +92,4 @@ def test_present_rows_are_unknown_with_delete_files(settings: Settings) -> None:
     table = table_of(settings, DateType(), BY_VALUE, [FIRST, FIRST])
     (task,) = table.scan().plan_files()
     delete_first_rows(table, task.file.file_path)
-    snapshot = table.refresh().current_snapshot()
-    assert snapshot is not None
-    assert present_rows(table, snapshot.snapshot_id, "at", TWO_DAYS) is None
+    assert present_rows(table, last_snapshot(table), "at", TWO_DAYS) is None

@@ -15,9 +15,10 @@ from lakehouse.iceberg.values.write_context import Partitions, Run
 from lakehouse.iceberg.values.write_result import Published
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Append, Column, IcebergTable, Merge, OverwritePartitions
-from lakehouse_tests.iceberg.declarations import MONDAY, TUESDAY, WEDNESDAY, content, rows_of
+from lakehouse_tests.conftest import whatever_the_catalog
+from lakehouse_tests.iceberg.declarations import MONDAY, TUESDAY, WEDNESDAY, content, put
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, whatever_the_catalog]
 
 PRICES = IcebergTable(
     "silver.prices",
@@ -38,15 +39,15 @@ THEN = as_of(PRICES.name, tag="year_end")
 
 
 @pytest.fixture
-def tagged(embedded_engine: Engine) -> Engine:
-    deliver(embedded_engine, (MONDAY, 1))
-    name = embedded_engine.catalog.sql_name(PRICES.name)
-    embedded_engine.sql(f"ALTER TABLE {name} CREATE TAG year_end")
-    return embedded_engine
+def tagged(engine: Engine) -> Engine:
+    deliver(engine, (MONDAY, 1))
+    name = engine.catalog.sql_name(PRICES.name)
+    engine.sql(f"ALTER TABLE {name} CREATE TAG year_end")
+    return engine
 
 
 def deliver(engine: Engine, *rows: tuple[date, int]) -> None:
-    write(engine, PRICES, rows_of(engine, "d date, v int", rows))
+    put(engine, PRICES, rows)
 
 
 def changes(now: DataFrame, then: DataFrame) -> DataFrame:

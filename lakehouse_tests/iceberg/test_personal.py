@@ -14,11 +14,10 @@ from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.rules.aggregate_rules import mean
 from lakehouse.iceberg.rules.rows import castable, excluded
 from lakehouse.iceberg.values.write_result import Outcome, Refused
-from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.masking import mask
 from lakehouse.tables.table import Column, IcebergTable, Merge, OverwritePartitions
 from lakehouse_tests.examples import glue_in_test_all
-from lakehouse_tests.iceberg.declarations import rows_of
+from lakehouse_tests.iceberg.declarations import put
 
 CUSTOMERS = IcebergTable(
     name="silver.customers",
@@ -42,12 +41,6 @@ _ID = 4711
 def test_equal_values_have_equal_masks_under_one_key_only() -> None:
     assert mask(b"k", EMAIL) == mask(b"k", EMAIL) != mask(b"other", EMAIL)
     assert EMAIL not in str(mask(b"k", EMAIL)) and mask(b"k", None) is None
-
-
-@pytest.mark.unit
-def test_is_refused_in_partitions() -> None:
-    with pytest.raises(DeclarationError, match="partitioned by email, which is personal"):
-        replace(CUSTOMERS, partitioning=["email"])
 
 
 @pytest.mark.unit
@@ -78,23 +71,10 @@ def test_no_figure_is_taken_of_a_subject() -> None:
         replace(CUSTOMERS, rules=[mean("customer_id", high=9)])
 
 
-@pytest.mark.unit
-def test_stays_personal_in_the_quarantine() -> None:
-    assert CUSTOMERS.quarantine is not None
-    assert (
-        CUSTOMERS.quarantine.personal_columns == {"email"}
-        and CUSTOMERS.quarantine.subject == "customer_id"
-    )
-
-
 @glue_in_test_all
 @pytest.mark.spark
 def test_keeps_no_bounds_in_metadata(engine: Engine) -> None:
-    write(
-        engine,
-        CUSTOMERS,
-        rows_of(engine, f"{_KEYS}, age int, status string", [(1, EMAIL, 30, "NEW")]),
-    )
+    put(engine, CUSTOMERS, [(1, EMAIL, 30, "NEW")])
     bounds = (
         engine.catalog.load(CUSTOMERS.name).inspect.files().to_pylist()[0]["readable_metrics"]
     )
@@ -109,11 +89,7 @@ def test_no_sample_has_what_may_be_a_persons(embedded_engine: Engine) -> None:
         (_ID + 1, EMAIL, EMAIL, f"x{_ID}"),
         (_ID + 2, EMAIL, "30", EMAIL),
     ]
-    done = write(
-        embedded_engine,
-        CUSTOMERS,
-        rows_of(embedded_engine, f"{_KEYS}, age string, status string", rows),
-    )
+    done = put(embedded_engine, CUSTOMERS, rows, schema=f"{_KEYS}, age string, status string")
     assert isinstance(done, Refused)
     samples = json.dumps([list(result.sample) for result in done.results])
     assert "masked:" in samples and EMAIL not in samples and str(_ID) not in samples
@@ -129,11 +105,7 @@ def test_no_sample_has_what_may_be_a_persons(embedded_engine: Engine) -> None:
 @pytest.mark.spark
 def test_a_sample_has_what_several_persons_share(embedded_engine: Engine) -> None:
     rows = [(person, EMAIL, "x", "CANCELED") for person in range(5)]
-    done = write(
-        embedded_engine,
-        CUSTOMERS,
-        rows_of(embedded_engine, f"{_KEYS}, age string, status string", rows),
-    )
+    done = put(embedded_engine, CUSTOMERS, rows, schema=f"{_KEYS}, age string, status string")
     assert {row["status"] for row in sample(done, "castable_age")} == {"CANCELED"}
 
 

@@ -14,6 +14,7 @@ from lakehouse.iceberg.values.write_result import Published, Refused
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.iceberg.write.write_preview import preview
 from lakehouse.tables.table import IcebergTable
+from lakehouse_tests.conftest import whatever_the_catalog
 from lakehouse_tests.iceberg.declarations import (
     DAYS,
     MONDAY,
@@ -21,12 +22,13 @@ from lakehouse_tests.iceberg.declarations import (
     TUESDAY,
     content,
     days,
+    put,
     refs,
     rows_of,
     run_of,
 )
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, whatever_the_catalog]
 
 Compute = Callable[..., DataFrame]
 
@@ -50,66 +52,51 @@ def previewed(
     return preview(engine, table, compute, {}, run or Run(), look), seen
 
 
-def test_the_rows_are_seen_and_readers_see_what_they_saw(embedded_engine: Engine) -> None:
+def test_the_rows_are_seen_and_readers_see_what_they_saw(engine: Engine) -> None:
     run = run_of(MONDAY, TUESDAY)
-    write(embedded_engine, DAYS, days(embedded_engine, (MONDAY, 1, 1)), run=run)
-    before = read_history(embedded_engine, DAYS.name).main
-    outcome, seen = previewed(
-        embedded_engine, DAYS, days(embedded_engine, (MONDAY, 2, 1), (TUESDAY, 3, 2)), run
-    )
+    put(engine, DAYS, [(MONDAY, 1, 1)], run=run)
+    before = read_history(engine, DAYS.name).main
+    outcome, seen = previewed(engine, DAYS, days(engine, (MONDAY, 2, 1), (TUESDAY, 3, 2)), run)
 
     assert isinstance(outcome, Published)
     assert sorted(row[1] for row in seen) == [2, 3]
-    assert read_history(embedded_engine, DAYS.name).main == before
-    assert set(refs(embedded_engine, DAYS.name)) == {"main"}
+    assert read_history(engine, DAYS.name).main == before
+    assert set(refs(engine, DAYS.name)) == {"main"}
 
 
 @pytest.mark.long
-def test_refused_rows_are_counted_and_not_put_into_the_quarantine(
-    embedded_engine: Engine,
-) -> None:
-    write(embedded_engine, PEOPLE, people(embedded_engine, ("1", "Ann")))
-    outcome, seen = previewed(
-        embedded_engine, PEOPLE, people(embedded_engine, ("2", "Bob"), ("x", "Cid"))
-    )
+def test_refused_rows_are_counted_and_not_put_into_the_quarantine(engine: Engine) -> None:
+    write(engine, PEOPLE, people(engine, ("1", "Ann")))
+    outcome, seen = previewed(engine, PEOPLE, people(engine, ("2", "Bob"), ("x", "Cid")))
 
     assert (outcome.quarantined.rows, outcome.quarantined.new_rows) == (1, 0)
     assert sorted(row[1] for row in seen) == ["Ann", "Bob"]
-    assert content(embedded_engine, PEOPLE.quarantine.name, "_row_key") == []
+    assert content(engine, PEOPLE.quarantine.name, "_row_key") == []
 
 
-def test_what_would_be_refused_is_not_kept(embedded_engine: Engine) -> None:
-    write(embedded_engine, PEOPLE, people(embedded_engine, ("1", "Ann")))
-    outcome, _ = previewed(embedded_engine, PEOPLE, people(embedded_engine, ("2", "nobody")))
+def test_what_would_be_refused_is_not_kept(engine: Engine) -> None:
+    write(engine, PEOPLE, people(engine, ("1", "Ann")))
+    outcome, _ = previewed(engine, PEOPLE, people(engine, ("2", "nobody")))
 
     assert isinstance(outcome, Refused)
     assert [result.rule.name for result in outcome.reasons] == ["excluded_name"]
-    assert set(refs(embedded_engine, PEOPLE.name)) == {"main"}
+    assert set(refs(engine, PEOPLE.name)) == {"main"}
 
 
-def test_who_interrupts_it_leaves_no_branch(embedded_engine: Engine) -> None:
-    write(embedded_engine, PEOPLE, people(embedded_engine, ("1", "Ann")))
+def test_who_interrupts_it_leaves_no_branch(engine: Engine) -> None:
+    write(engine, PEOPLE, people(engine, ("1", "Ann")))
 
     def interrupt(_: str) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        preview(
-            embedded_engine,
-            PEOPLE,
-            people(embedded_engine, ("2", "Bob")),
-            {},
-            Run(),
-            interrupt,
-        )
+        preview(engine, PEOPLE, people(engine, ("2", "Bob")), {}, Run(), interrupt)
 
-    assert set(refs(embedded_engine, PEOPLE.name)) == {"main"}
+    assert set(refs(engine, PEOPLE.name)) == {"main"}
 
 
-def test_a_table_that_is_to_be_changed_first_is_not_changed_for_it(
-    embedded_engine: Engine,
-) -> None:
+def test_a_table_that_is_to_be_changed_first_is_not_changed_for_it(engine: Engine) -> None:
     with pytest.raises(PendingChanges, match=r"create the table.*lakehouse apply"):
-        previewed(embedded_engine, PEOPLE, people(embedded_engine, ("2", "Bob")))
+        previewed(engine, PEOPLE, people(engine, ("2", "Bob")))
 
-    assert not embedded_engine.catalog.has(PEOPLE.name)
+    assert not engine.catalog.has(PEOPLE.name)

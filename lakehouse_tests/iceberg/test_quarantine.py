@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from lakehouse.errors import QuarantineFailed
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.read.inputs import incremental, latest
-from lakehouse.iceberg.rules.rows import between, castable, excluded
+from lakehouse.iceberg.rules.rows import castable
 from lakehouse.iceberg.values.write_context import Partitions, Run
 from lakehouse.iceberg.values.write_result import Published, Unchanged
 from lakehouse.iceberg.write.prepared_frame import PreparedFrame
@@ -28,7 +28,6 @@ from lakehouse_tests.iceberg.declarations import (
     content,
     delivery,
     people,
-    rows_of,
     snapshot_id,
 )
 
@@ -95,43 +94,6 @@ def test_takes_a_number_whose_fraction_would_be_cut(
     write(embedded_engine, table, lambda: frame)
     assert content(embedded_engine, table.name) == [(1,), (None,)]
     assert content(embedded_engine, QUARANTINE, "id", "_reasons") == [("1.5", ["castable_id"])]
-
-
-@pytest.mark.long
-def test_takes_the_same_row_once(delivered: Engine) -> None:
-    write(delivered, PEOPLE, people, {"delivered": latest(DELIVERED.name)})
-    before = snapshot_id(delivered, QUARANTINE)
-    again = write(delivered, PEOPLE, people, {"delivered": latest(DELIVERED.name)})
-    assert (
-        isinstance(again, Unchanged)
-        and again.quarantined is not None
-        and again.quarantined.rows == 2
-    )
-    assert snapshot_id(delivered, QUARANTINE) == before
-
-
-READINGS = IcebergTable(
-    name="bronze.readings",
-    comment="Numbers from 0 to 9.",
-    columns=[Column("v", "int")],
-    write=Append(once_by=()),
-    rules=[between("v", 0, 9)],
-)
-
-
-def test_takes_what_an_append_refuses(embedded_engine: Engine) -> None:
-    done = write(
-        embedded_engine, READINGS, rows_of(embedded_engine, "v int", [(1,), (99,), (2,)])
-    )
-    assert isinstance(done, Published) and done.quarantined is not None
-    assert (done.added_rows, done.quarantined.rows) == (2, 1)
-    assert [(r.rule.name, r.failed_rows, r.total_rows) for r in done.results] == [
-        ("between_v", 1, 3),
-        ("refused_share", 0, 3),
-    ]
-    assert content(embedded_engine, "bronze.readings_quarantine", "v", "_reasons") == [
-        ("99", ["between_v"])
-    ]
 
 
 NAMED = replace(DELIVERED, name="bronze.named", partitioning=["name"])
@@ -215,17 +177,6 @@ def test_a_row_whose_source_has_it_no_more_leaves(delivered: Engine) -> None:
     )
     write(delivered, PEOPLE, people, inputs, Run("second", full_recompute=False))
     assert content(delivered, QUARANTINE, "id") == [("two",)]
-
-
-@pytest.mark.long
-def test_no_row_leaves_for_a_write_that_is_refused(delivered: Engine) -> None:
-    inputs = {"delivered": latest(DELIVERED.name)}
-    write(delivered, PEOPLE, people, inputs)
-    accepting = replace(
-        PEOPLE, rules=[castable("id", "bigint"), excluded("name", ["bob"], on_failure="block")]
-    )
-    write(delivered, accepting, lambda delivered: people(resolved(delivered)), inputs)
-    assert content(delivered, QUARANTINE, "id") == [("one",), ("two",), ("x",)]
 
 
 BY_KEY = IcebergTable(

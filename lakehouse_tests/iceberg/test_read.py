@@ -25,8 +25,7 @@ from lakehouse_tests.iceberg.declarations import (
     EVENTS,
     MONDAY,
     TUESDAY,
-    days,
-    rows_of,
+    put,
     run_of,
     snapshot_id,
 )
@@ -45,7 +44,7 @@ INPUTS = {"events": incremental(EVENTS.name)}
 
 
 def add(engine: Engine, *ids: int) -> None:
-    write(engine, EVENTS, rows_of(engine, "id bigint, v int", [(id_, 0) for id_ in ids]))
+    put(engine, EVENTS, [(id_, 0) for id_ in ids])
 
 
 def ids(engine: Engine, given: Input, where: str | None = None) -> list[int]:
@@ -67,9 +66,7 @@ def test_is_pinned_against_later_commits(engine: Engine) -> None:
 
 @glue_in_test_all
 def test_narrows_an_input_to_the_runs_partitions(engine: Engine) -> None:
-    write(
-        engine, DAYS, days(engine, (MONDAY, 1, 1), (TUESDAY, 2, 2)), run=run_of(MONDAY, TUESDAY)
-    )
+    put(engine, DAYS, [(MONDAY, 1, 1), (TUESDAY, 2, 2)], run=run_of(MONDAY, TUESDAY))
     target = IcebergTable(
         name="gold.one", comment="", columns=[Column("v", "int")], write=Append(once_by=())
     )
@@ -151,10 +148,7 @@ def test_the_watermark_follows_a_rollback(engine: Engine) -> None:
 
 
 def test_of_two_homes_in_one_process_each_reads_its_own(
-    spark: "SparkSession",
-    settings: Settings,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    spark: "SparkSession", settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both call their catalog by the same name, and one is used last before the other is first."""
     homes = [replace(skip_old_iceberg(settings), home=tmp_path / name) for name in "ab"]

@@ -15,9 +15,10 @@ from lakehouse.iceberg.values.write_context import Run
 from lakehouse.iceberg.values.write_result import Outcome, Published, Refused
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Append, Column, IcebergTable, Overwrite, OverwritePartitions
-from lakehouse_tests.iceberg.declarations import DAYS, MONDAY, TUESDAY, days, rows_of, run_of
+from lakehouse_tests.conftest import whatever_the_catalog
+from lakehouse_tests.iceberg.declarations import DAYS, MONDAY, TUESDAY, put, run_of
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, whatever_the_catalog]
 SOURCE = replace(DAYS, rules=[])
 SUMMARY = IcebergTable(
     "gold.by_day",
@@ -31,9 +32,7 @@ INPUTS = {"rows": latest(SOURCE.name, by="d")}
 
 
 def deliver(engine: Engine, day: date, rows: int) -> Outcome:
-    return write(
-        engine, SOURCE, days(engine, *((day, at, at) for at in range(rows))), run=run_of(day)
-    )
+    return put(engine, SOURCE, [*((day, at, at) for at in range(rows))], run=run_of(day))
 
 
 def summarise(engine: Engine, *run_days: date, where: str = "true") -> Outcome:
@@ -43,19 +42,19 @@ def summarise(engine: Engine, *run_days: date, where: str = "true") -> Outcome:
     return write(engine, SUMMARY, compute, INPUTS, run_of(*run_days) if run_days else Run())
 
 
-def test_a_runs_partitions_are_compared(embedded_engine: Engine) -> None:
-    deliver(embedded_engine, MONDAY, 3)
-    deliver(embedded_engine, TUESDAY, 2)
-    done = summarise(embedded_engine, TUESDAY)
+def test_a_runs_partitions_are_compared(engine: Engine) -> None:
+    deliver(engine, MONDAY, 3)
+    deliver(engine, TUESDAY, 2)
+    done = summarise(engine, TUESDAY)
     assert isinstance(done, Published)
     assert [
         (r.level, r.value) for r in done.results if isinstance(r.rule, ReconciliationRule)
     ] == [("holds", 0.0)]
 
 
-def test_a_difference_is_refused_and_told(embedded_engine: Engine) -> None:
-    deliver(embedded_engine, MONDAY, 4)
-    done = summarise(embedded_engine, MONDAY, where="v > 0")
+def test_a_difference_is_refused_and_told(engine: Engine) -> None:
+    deliver(engine, MONDAY, 4)
+    done = summarise(engine, MONDAY, where="v > 0")
     assert isinstance(done, Refused)
     (result,) = done.reasons
     assert result.value == 0.25 and result.note.startswith(
@@ -64,44 +63,42 @@ def test_a_difference_is_refused_and_told(embedded_engine: Engine) -> None:
 
 
 @pytest.mark.long
-def test_alone_nothing_is_said_while_partitions_are_owed(embedded_engine: Engine) -> None:
-    deliver(embedded_engine, MONDAY, 3)
-    summarise(embedded_engine, MONDAY)
-    assert [result.value for result in evaluate(embedded_engine, SUMMARY)] == [0.0]
-    deliver(embedded_engine, MONDAY, 5)
-    deliver(embedded_engine, TUESDAY, 2)
-    summarise(embedded_engine, TUESDAY)
-    (result,) = evaluate(embedded_engine, SUMMARY)
+def test_alone_nothing_is_said_while_partitions_are_owed(engine: Engine) -> None:
+    deliver(engine, MONDAY, 3)
+    summarise(engine, MONDAY)
+    assert [result.value for result in evaluate(engine, SUMMARY)] == [0.0]
+    deliver(engine, MONDAY, 5)
+    deliver(engine, TUESDAY, 2)
+    summarise(engine, TUESDAY)
+    (result,) = evaluate(engine, SUMMARY)
     assert (result.level, result.value) == ("holds", None)
     assert "not yet computed from the newest snapshot of silver.days" in result.note
-    summarise(embedded_engine, MONDAY)
-    assert [result.value for result in evaluate(embedded_engine, SUMMARY)] == [0.0]
+    summarise(engine, MONDAY)
+    assert [result.value for result in evaluate(engine, SUMMARY)] == [0.0]
 
 
-def test_counts_of_whole_tables_start_no_job(embedded_engine: Engine, count_jobs) -> None:
-    deliver(embedded_engine, MONDAY, 3)
+def test_counts_of_whole_tables_start_no_job(engine: Engine, count_jobs) -> None:
+    deliver(engine, MONDAY, 3)
     copy = IcebergTable(
         "gold.copy", "", DAYS.columns, Append(once_by=()), rules=[reconciles(SOURCE.name)]
     )
     inputs = {"rows": incremental(SOURCE.name)}
-    assert isinstance(write(embedded_engine, copy, lambda rows: rows, inputs), Published)
+    assert isinstance(write(engine, copy, lambda rows: rows, inputs), Published)
     with count_jobs() as counted:
-        assert [(r.level, r.value) for r in evaluate(embedded_engine, copy)] == [("holds", 0.0)]
+        assert [(r.level, r.value) for r in evaluate(engine, copy)] == [("holds", 0.0)]
     assert counted.jobs == 0
-    deliver(embedded_engine, TUESDAY, 3)
-    assert isinstance(
-        write(embedded_engine, copy, lambda rows: rows.where("v = 0"), inputs), Refused
-    )
+    deliver(engine, TUESDAY, 3)
+    assert isinstance(write(engine, copy, lambda rows: rows.where("v = 0"), inputs), Refused)
 
 
-def test_sums_may_lie_apart_as_far_as_is_tolerated(embedded_engine: Engine) -> None:
-    deliver(embedded_engine, MONDAY, 5)
+def test_sums_may_lie_apart_as_far_as_is_tolerated(engine: Engine) -> None:
+    deliver(engine, MONDAY, 5)
     rule = reconciles(SOURCE.name, here="sum(v)", there="sum(v)", at_most=0.2, warn_above=0.05)
     table = IcebergTable("gold.kept", "", [Column("v", "int")], Overwrite(), rules=[rule])
     levels = {}
     for least in (0, 2, 3):
         done = write(
-            embedded_engine,
+            engine,
             table,
             lambda rows, least=least: rows.where(f"v >= {least}").select("v"),
             {"rows": INPUTS["rows"]},
@@ -110,8 +107,8 @@ def test_sums_may_lie_apart_as_far_as_is_tolerated(embedded_engine: Engine) -> N
     assert levels == {0: ("holds", 0.0), 2: ("warns", 0.1), 3: ("fails", 0.3)}
 
 
-def test_nothing_is_as_much_as_nothing(embedded_engine: Engine) -> None:
-    write(embedded_engine, SOURCE, days(embedded_engine), run=run_of(MONDAY))
+def test_nothing_is_as_much_as_nothing(engine: Engine) -> None:
+    put(engine, SOURCE, [], run=run_of(MONDAY))
     table = IcebergTable(
         "gold.empty",
         "",
@@ -119,5 +116,5 @@ def test_nothing_is_as_much_as_nothing(embedded_engine: Engine) -> None:
         Overwrite(),
         rules=[reconciles(SOURCE.name, here="sum(v)")],
     )
-    done = write(embedded_engine, table, rows_of(embedded_engine, "v int", []))
+    done = put(engine, table, [], schema="v int")
     assert [result.value for result in done.results] == [0.0]

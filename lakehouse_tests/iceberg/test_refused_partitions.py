@@ -9,7 +9,6 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.evolve.planning import ensure
 from lakehouse.iceberg.read.inputs import incremental, latest, versions_of
@@ -17,19 +16,16 @@ from lakehouse.iceberg.read.quarantined_rows import refused_values
 from lakehouse.iceberg.rules.rows import castable
 from lakehouse.settings import Settings
 from lakehouse.tables.table import Append, Column, IcebergTable, OverwritePartitions
+from lakehouse_tests.iceberg.declarations import SOURCE
+from lakehouse_tests.without_spark import engine_without_spark
 
 pytestmark = pytest.mark.unit
 
-_SOURCE = [
-    Column("_source_file", "string"),
-    Column("_source_sha256", "string"),
-    Column("_source_row", "bigint"),
-]
 MONDAY, TUESDAY = date(2024, 1, 1), date(2024, 1, 2)
 RAW = IcebergTable(
     name="bronze.raw_visits",
     comment="Visits as delivered, and the day that they were sent.",
-    columns=[Column("day", "string"), Column("sent_on", "date"), *_SOURCE],
+    columns=[Column("day", "string"), Column("sent_on", "date"), *SOURCE],
     partitioning=["sent_on"],
     write=Append(),
 )
@@ -43,7 +39,7 @@ PLAIN = IcebergTable(
 VISITS = IcebergTable(
     name="silver.visits",
     comment="Visits by day.",
-    columns=[Column("day", "date"), *_SOURCE],
+    columns=[Column("day", "date"), *SOURCE],
     partitioning=["days(day)"],
     write=OverwritePartitions(by="day"),
     rules=[castable("day", "date")],
@@ -51,13 +47,9 @@ VISITS = IcebergTable(
 BY_SOURCE = {"delivered": versions_of(RAW.name, by="sent_on")}
 
 
-def no_spark() -> Any:
-    raise AssertionError("Spark was started")
-
-
 @pytest.fixture
 def engine(settings: Settings) -> Engine:
-    made = Engine(Catalog.of(settings), no_spark, settings.lock_dir, masking_key=b"testing")
+    made = engine_without_spark(settings)
     for table in (RAW, PLAIN):
         ensure(made, table)
     return made

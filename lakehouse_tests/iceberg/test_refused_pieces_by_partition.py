@@ -26,6 +26,7 @@ from lakehouse.tables.table import (
 from lakehouse_tests.iceberg.declarations import (
     DELIVERED,
     MONDAY,
+    SOURCE,
     TUESDAY,
     content,
     delivery,
@@ -34,18 +35,17 @@ from lakehouse_tests.iceberg.declarations import (
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 
-_OF_SOURCE = [column for column in DELIVERED.columns if column.name in SOURCE_COLUMNS]
 BOOKED = IcebergTable(
     name="silver.booked",
     comment="The pieces of what was delivered, one for each day.",
-    columns=[Column("d", "date"), Column("v", "string"), *_OF_SOURCE],
+    columns=[Column("d", "date"), Column("v", "string"), *SOURCE],
     partitioning=["days(d)"],
     write=Append(),
 )
 HOURS = IcebergTable(
     name="silver.hours",
     comment="The hours of each day that a delivered row books.",
-    columns=[Column("d", "date"), Column("v", "int"), *_OF_SOURCE],
+    columns=[Column("d", "date"), Column("v", "int"), *SOURCE],
     partitioning=["days(d)"],
     write=OverwritePartitions(by="d"),
     rules=[castable("v", "int")],

@@ -17,11 +17,7 @@ from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.ingestion.delivery_decisions import publish
 from lakehouse.settings import Settings
 from lakehouse.tables.table import Column, IcebergTable, Merge
-from lakehouse_tests.iceberg.declarations import (
-    DELIVERED,
-    content,
-    delivery,
-)
+from lakehouse_tests.iceberg.declarations import DELIVERED, content, delivery
 
 pytestmark = pytest.mark.spark
 

@@ -10,15 +10,9 @@ import pytest
 from lakehouse.errors import UsageError
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.diff.diff_plan import declared_key, plan_diff
-from lakehouse.iceberg.diff.row_diff import (
-    Counts,
-    apply_diff,
-    count_changes,
-    order_changes,
-)
+from lakehouse.iceberg.diff.row_diff import Counts, apply_diff, count_changes, order_changes
 from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.read.pinned_frames import rows_at
-from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Column, IcebergTable, Merge
 from lakehouse_tests.examples import repeated
 from lakehouse_tests.iceberg.declarations import (
@@ -27,8 +21,7 @@ from lakehouse_tests.iceberg.declarations import (
     MONDAY,
     PEOPLE,
     TUESDAY,
-    days,
-    rows_of,
+    put,
     run_of,
     snapshot_id,
 )
@@ -69,22 +62,17 @@ def sold(filled_engine: Callable[..., Engine]) -> Engine:
     return filled_engine(fill)
 
 
-def test_an_append_adds_its_rows(sold):
-    run(sold, "INSERT INTO SOLD VALUES (5, 50, DATE '2024-01-01')")
-    assert changes(sold) == [("added", 5, 50, MONDAY)]
-
-
 def test_a_partition_computed_again_shows_only_the_rows_that_differ(embedded_engine):
-    write(
+    put(
         embedded_engine,
         DAYS,
-        days(embedded_engine, (MONDAY, 1, 1), (MONDAY, 2, 2), (TUESDAY, 3, 3)),
+        [(MONDAY, 1, 1), (MONDAY, 2, 2), (TUESDAY, 3, 3)],
         run=run_of(MONDAY, TUESDAY),
     )
-    write(
+    put(
         embedded_engine,
         DAYS,
-        days(embedded_engine, (MONDAY, 1, 1), (MONDAY, 9, 2), (MONDAY, 4, 4)),
+        [(MONDAY, 1, 1), (MONDAY, 9, 2), (MONDAY, 4, 4)],
         run=run_of(MONDAY),
     )
     assert changes(embedded_engine, table=DAYS.name, key=declared_key(DAYS)) == [
@@ -113,19 +101,12 @@ def test_a_merge_shows_what_it_changed(embedded_engine, row_level):
         row_level=row_level,
     )
     row = "id bigint, v int, m map<string,int>"
-    write(
+    put(embedded_engine, table, [(at, at, {"a": 1, "b": 2}) for at in range(9)], schema=row)
+    put(
         embedded_engine,
         table,
-        rows_of(embedded_engine, row, [(at, at, {"a": 1, "b": 2}) for at in range(9)]),
-    )
-    write(
-        embedded_engine,
-        table,
-        rows_of(
-            embedded_engine,
-            row,
-            [(3, 99, {"b": 2, "a": 1}), (4, 4, {"b": 2, "a": 1}), (77, 7, {"a": 1})],
-        ),
+        [(3, 99, {"b": 2, "a": 1}), (4, 4, {"b": 2, "a": 1}), (77, 7, {"a": 1})],
+        schema=row,
     )
     assert changes(embedded_engine, table=table.name, key=declared_key(table)) == [
         ("before", 3, 3, {"a": 1, "b": 2}),
@@ -324,10 +305,9 @@ def test_a_table_without_a_snapshot_has_no_change(embedded_engine):
 
 
 def test_a_key_that_is_no_column_is_wrong_usage(embedded_engine):
-    write(embedded_engine, EVENTS, rows_of(embedded_engine, "id bigint, v int", [(1, 1)]))
+    put(embedded_engine, EVENTS, [(1, 1)])
     with pytest.raises(
-        UsageError,
-        match=r"The key of bronze\.events has 'nope'; expected columns of id, v\.",
+        UsageError, match=r"The key of bronze\.events has 'nope'; expected columns of id, v\."
     ):
         plan_diff(embedded_engine, EVENTS.name, key=["nope"])
 

@@ -17,20 +17,21 @@ from lakehouse.iceberg.rules.rows import excluded
 from lakehouse.iceberg.values.write_result import Published, Refused
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Column, IcebergTable, Merge, OverwritePartitions
-from lakehouse_tests.conftest import with_format_3
+from lakehouse_tests.conftest import whatever_the_catalog, with_format_3
 from lakehouse_tests.iceberg.declarations import (
     MONDAY,
     TUESDAY,
     WEDNESDAY,
     content,
+    put,
     refs,
-    rows_of,
     run_of,
     snapshot_id,
 )
 
 pytestmark = [
     pytest.mark.spark,
+    whatever_the_catalog,
     pytest.mark.parametrize(
         ("row_level", "version"),
         [
@@ -63,14 +64,14 @@ CHANGES = [(f"{TUESDAY}-1", 100, TUESDAY, False), (f"{WEDNESDAY}-2", 0, WEDNESDA
 
 @pytest.fixture
 def merge(
-    embedded_engine: Engine, row_level: str, version: int
+    engine: Engine, row_level: str, version: int
 ) -> Callable[[list[tuple]], Published | Refused]:
     """Return what merges rows into the visits."""
     table = replace(VISITS, row_level=row_level, format_version=version)
 
     def merge(rows: list[tuple]) -> Published | Refused:
         schema = "visit string, pages int, day date, _deleted boolean"
-        outcome = write(embedded_engine, table, rows_of(embedded_engine, schema, rows))
+        outcome = put(engine, table, rows, schema=schema)
         assert isinstance(outcome, Published | Refused)
         return outcome
 
@@ -82,48 +83,48 @@ def add_up(visits: DataFrame) -> DataFrame:
     return visits.groupBy("day").agg({"pages": "sum"}).toDF("day", "pages")
 
 
-def test_partitions_are_stale_whose_rows_changed(embedded_engine: Engine, merge) -> None:
-    write(embedded_engine, A_DAY, add_up, BY_DAY, run_of(*DAYS))
-    assert stale_values(embedded_engine, A_DAY, BY_DAY) == set()
-    before = snapshot_id(embedded_engine, VISITS.name)
+def test_partitions_are_stale_whose_rows_changed(engine: Engine, merge) -> None:
+    write(engine, A_DAY, add_up, BY_DAY, run_of(*DAYS))
+    assert stale_values(engine, A_DAY, BY_DAY) == set()
+    before = snapshot_id(engine, VISITS.name)
     merge(CHANGES)
-    assert stale_values(embedded_engine, A_DAY, BY_DAY) == {TUESDAY, WEDNESDAY}
-    history = read_history(embedded_engine, VISITS.name)
-    table = embedded_engine.catalog.load(VISITS.name)
-    now = snapshot_id(embedded_engine, VISITS.name)
+    assert stale_values(engine, A_DAY, BY_DAY) == {TUESDAY, WEDNESDAY}
+    history = read_history(engine, VISITS.name)
+    table = engine.catalog.load(VISITS.name)
+    now = snapshot_id(engine, VISITS.name)
     assert changed_values(table, history, before, now, "day") == {TUESDAY, WEDNESDAY}
-    write(embedded_engine, A_DAY, add_up, BY_DAY, run_of(TUESDAY, WEDNESDAY))
-    assert content(embedded_engine, A_DAY.name, "day", "pages") == [
+    write(engine, A_DAY, add_up, BY_DAY, run_of(TUESDAY, WEDNESDAY))
+    assert content(engine, A_DAY.name, "day", "pages") == [
         (MONDAY, 10),
         (TUESDAY, 109),
         (WEDNESDAY, 8),
     ]
 
 
-def test_its_rows_are_counted_without_a_scan(embedded_engine: Engine, merge) -> None:
+def test_its_rows_are_counted_without_a_scan(engine: Engine, merge) -> None:
     published = merge(CHANGES)
-    assert published.row_count == len(content(embedded_engine, VISITS.name, "visit")) == 14
+    assert published.row_count == len(content(engine, VISITS.name, "visit")) == 14
 
 
 @pytest.mark.long
 def test_it_is_not_taken_for_empty_where_delete_files_outlive_their_data_files(
-    embedded_engine: Engine, merge
+    engine: Engine, merge
 ) -> None:
     """Of version 2 they do, and are counted: 10 rows seem to be 9."""
     merge([(f"{WEDNESDAY}-0", 0, WEDNESDAY, True)])
-    name = embedded_engine.catalog.sql_name(VISITS.name)
-    embedded_engine.sql(f"DELETE FROM {name} WHERE day = DATE '{WEDNESDAY}'")
-    embedded_engine.sql(f"DELETE FROM {name} WHERE visit > '{MONDAY}-0'")
+    name = engine.catalog.sql_name(VISITS.name)
+    engine.sql(f"DELETE FROM {name} WHERE day = DATE '{WEDNESDAY}'")
+    engine.sql(f"DELETE FROM {name} WHERE visit > '{MONDAY}-0'")
     merge([(f"{MONDAY}-0", 7, MONDAY, False)])
-    assert content(embedded_engine, VISITS.name, "visit", "pages") == [(f"{MONDAY}-0", 7)]
+    assert content(engine, VISITS.name, "visit", "pages") == [(f"{MONDAY}-0", 7)]
 
 
-def test_a_refused_merge_leaves_it_as_it_was(embedded_engine: Engine, merge) -> None:
-    before = snapshot_id(embedded_engine, VISITS.name)
+def test_a_refused_merge_leaves_it_as_it_was(engine: Engine, merge) -> None:
+    before = snapshot_id(engine, VISITS.name)
     refused = merge([*CHANGES, ("nobody", 1, MONDAY, False)])
     assert isinstance(refused, Refused)
-    assert snapshot_id(embedded_engine, VISITS.name) == before
-    assert len(content(embedded_engine, VISITS.name, "visit")) == 15
-    assert refused.branch in refs(embedded_engine, VISITS.name)
-    candidate = embedded_engine.catalog.sql_name(VISITS.name, branch=refused.branch)
-    assert embedded_engine.sql(f"SELECT * FROM {candidate}").count() == 15
+    assert snapshot_id(engine, VISITS.name) == before
+    assert len(content(engine, VISITS.name, "visit")) == 15
+    assert refused.branch in refs(engine, VISITS.name)
+    candidate = engine.catalog.sql_name(VISITS.name, branch=refused.branch)
+    assert engine.sql(f"SELECT * FROM {candidate}").count() == 15

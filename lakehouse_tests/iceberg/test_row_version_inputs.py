@@ -29,22 +29,20 @@ from lakehouse.tables.table import (
     OverwritePartitions,
     Versions,
 )
+from lakehouse_tests.conftest import whatever_the_catalog
 from lakehouse_tests.iceberg.declarations import (
     MONDAY,
+    SOURCE,
     TUESDAY,
     WEDNESDAY,
     content,
     rows_of,
+    schema_of,
     snapshot_id,
 )
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, whatever_the_catalog]
 
-SOURCE = [
-    Column("_source_file", "string"),
-    Column("_source_sha256", "string"),
-    Column("_source_row", "bigint"),
-]
 RAW = IcebergTable(
     name="bronze.visits",
     comment="Visits as they were delivered.",
@@ -98,13 +96,12 @@ def deliver(engine: Engine, file: str, *visits: Visit, ingest: str | None = None
     """Bring a file that is as new as its name says, by an ingest of a number; that of its name
     where it is left out.
     """
-    schema = ", ".join(f"{column.name} {column.type}" for column in RAW.columns[:-2])
     rows = [(*visit, file, f"sha-{file}", at) for at, visit in enumerate(visits, 1)]
     moments = [
         f"timestamp'2024-02-0{number} 00:00:00' AS {column.name}"
         for column, number in zip(RAW.columns[-2:], (file, ingest or file), strict=True)
     ]
-    given = rows_of(engine, schema, rows)
+    given = rows_of(engine, schema_of(RAW.columns[:-2]), rows)
     write(engine, RAW, lambda: given().selectExpr("*", *moments))
 
 
@@ -132,61 +129,53 @@ in_any_way = pytest.mark.parametrize(
 @pytest.mark.scenario
 @in_any_way
 def test_a_version_that_comes_late_or_moves_is_found_wherever_the_others_are(
-    embedded_engine: Engine, monkeypatch: pytest.MonkeyPatch, few: int, partitions: int
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, few: int, partitions: int
 ) -> None:
     monkeypatch.setattr(version_keys, "_FEW_KEYS", few)
     monkeypatch.setattr(row_versions, "_MOST_PARTITIONS", partitions)
-    deliver(embedded_engine, "1", ("a", "1", 1, MONDAY), ("b", "1", 5, MONDAY))
-    compute(embedded_engine, MONDAY)
-    deliver(embedded_engine, "2", ("a", "2", 2, WEDNESDAY), ("b", "2", 4, TUESDAY))
-    assert stale_values(embedded_engine, VISITS, BY_DAY, EVERY) == {*DAYS}
+    deliver(engine, "1", ("a", "1", 1, MONDAY), ("b", "1", 5, MONDAY))
+    compute(engine, MONDAY)
+    deliver(engine, "2", ("a", "2", 2, WEDNESDAY), ("b", "2", 4, TUESDAY))
+    assert stale_values(engine, VISITS, BY_DAY, EVERY) == {*DAYS}
 
-    compute(embedded_engine, TUESDAY)
-    assert visits(embedded_engine) == [("a", 1, MONDAY), ("b", 1, MONDAY)]
-    compute(embedded_engine, *DAYS)
+    compute(engine, TUESDAY)
+    assert visits(engine) == [("a", 1, MONDAY), ("b", 1, MONDAY)]
+    compute(engine, *DAYS)
 
-    assert visits(embedded_engine) == [("a", 2, WEDNESDAY), ("b", 1, MONDAY)]
-    assert stale_values(embedded_engine, VISITS, BY_DAY, EVERY) == set()
+    assert visits(engine) == [("a", 2, WEDNESDAY), ("b", 1, MONDAY)]
+    assert stale_values(engine, VISITS, BY_DAY, EVERY) == set()
 
 
 @pytest.mark.scenario
 def test_where_too_many_values_hold_versions_of_what_came_all_partitions_are_stale(
-    embedded_engine: Engine, monkeypatch: pytest.MonkeyPatch
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     thursday = WEDNESDAY + timedelta(days=1)
-    deliver(
-        embedded_engine,
-        "1",
-        ("a", "1", 1, MONDAY),
-        ("b", "1", 5, TUESDAY),
-        ("c", "1", 5, thursday),
-    )
-    compute(embedded_engine, MONDAY, TUESDAY, thursday)
-    deliver(embedded_engine, "2", ("a", "2", 2, WEDNESDAY), ("b", "2", 4, WEDNESDAY))
-    known = stale_values(embedded_engine, VISITS, BY_DAY, EVERY)
+    deliver(engine, "1", ("a", "1", 1, MONDAY), ("b", "1", 5, TUESDAY), ("c", "1", 5, thursday))
+    compute(engine, MONDAY, TUESDAY, thursday)
+    deliver(engine, "2", ("a", "2", 2, WEDNESDAY), ("b", "2", 4, WEDNESDAY))
+    known = stale_values(engine, VISITS, BY_DAY, EVERY)
     assert known == {MONDAY, TUESDAY, WEDNESDAY}
 
     monkeypatch.setattr(stale_partitions, "_MOST_PARTITIONS", 1)
     stale_partitions._known_affected.clear()
-    assert stale_values(embedded_engine, VISITS, BY_DAY, EVERY) == known | {thursday}
+    assert stale_values(engine, VISITS, BY_DAY, EVERY) == known | {thursday}
 
 
 @pytest.mark.long
 def test_a_row_of_no_partition_goes_along_with_any_run_until_it_is_corrected(
-    embedded_engine: Engine,
+    engine: Engine,
 ) -> None:
-    deliver(embedded_engine, "1", ("a", "1", 1, None), ("b", "1", 1, TUESDAY))
-    compute(embedded_engine, TUESDAY)
+    deliver(engine, "1", ("a", "1", 1, None), ("b", "1", 1, TUESDAY))
+    compute(engine, TUESDAY)
     quarantine = f"{VISITS.name}_quarantine"
-    assert content(embedded_engine, quarantine, "visit", "_reasons") == [
-        ("a", ["not_null_day"])
-    ]
+    assert content(engine, quarantine, "visit", "_reasons") == [("a", ["not_null_day"])]
 
-    deliver(embedded_engine, "2", ("a", "2", 2, MONDAY))
-    compute(embedded_engine, MONDAY)
+    deliver(engine, "2", ("a", "2", 2, MONDAY))
+    compute(engine, MONDAY)
 
-    assert content(embedded_engine, quarantine, "visit") == []
-    assert visits(embedded_engine) == [("a", 2, MONDAY), ("b", 1, TUESDAY)]
+    assert content(engine, quarantine, "visit") == []
+    assert visits(engine) == [("a", 2, MONDAY), ("b", 1, TUESDAY)]
 
 
 DELIVERIES: dict[str, tuple[Visit, ...]] = {
@@ -222,7 +211,7 @@ DELIVERIES: dict[str, tuple[Visit, ...]] = {
     ],
 )
 def test_the_outcome_is_the_same_however_deliveries_are_batched(
-    embedded_engine: Engine, mode: str, batches: str
+    engine: Engine, mode: str, batches: str
 ) -> None:
     columns = [*VISITS.columns, *RAW.columns[-2:]]
     newest = ("_ingested_at", "_source_modified_at", "_source_file", "_source_row")
@@ -234,50 +223,44 @@ def test_the_outcome_is_the_same_however_deliveries_are_batched(
 
     for number, files in enumerate(batches.split(), 1):
         for file in files:
-            deliver(embedded_engine, file, *DELIVERIES[file], ingest=str(number))
+            deliver(engine, file, *DELIVERIES[file], ingest=str(number))
         run = Run(files, partitions if mode == "days" else None)
-        write(embedded_engine, table, as_given, inputs, run)
+        write(engine, table, as_given, inputs, run)
 
-    assert content(embedded_engine, table.name, "visit", "pages") == [
+    assert content(engine, table.name, "visit", "pages") == [
         ("back and forth", 3),
         ("kept", 1),
         ("mended", 2),
         ("twice", 1),
     ]
-    held = content(embedded_engine, f"{table.name}_quarantine", "visit", "_source_file")
+    held = content(engine, f"{table.name}_quarantine", "visit", "_source_file")
     assert held == [("kept", "3"), ("never right", "2"), ("twice", "1")]
-    accounted = account(embedded_engine, RAW, table, snapshot_id(embedded_engine, RAW.name))
+    accounted = account(engine, RAW, table, snapshot_id(engine, RAW.name))
     outcomes = {name: rows for name, rows in accounted.rows.items() if rows}
     assert outcomes == {"clean": 4, "quarantined": 3, "superseded": 3}
 
 
 @pytest.mark.scenario
 def test_a_merge_without_versions_keeps_the_accepted_row_that_was_delivered_last(
-    embedded_engine: Engine,
+    engine: Engine,
 ) -> None:
-    deliver(
-        embedded_engine,
-        "2",
-        ("a", "5", 0, MONDAY),
-        ("a", "3", 0, MONDAY),
-        ("a", "x", 0, MONDAY),
-    )
-    deliver(embedded_engine, "1", ("a", "9", 9, MONDAY), ("b", "1", 0, MONDAY))
-    deliver(embedded_engine, "3", ("b", "bad", 0, MONDAY))
+    deliver(engine, "2", ("a", "5", 0, MONDAY), ("a", "3", 0, MONDAY), ("a", "x", 0, MONDAY))
+    deliver(engine, "1", ("a", "9", 9, MONDAY), ("b", "1", 0, MONDAY))
+    deliver(engine, "3", ("b", "bad", 0, MONDAY))
 
-    write(embedded_engine, LATEST, as_given, BY_FILE)
+    write(engine, LATEST, as_given, BY_FILE)
 
-    assert content(embedded_engine, LATEST.name) == [("a", 3), ("b", 1)]
-    held = content(embedded_engine, f"{LATEST.name}_quarantine", "visit", "_source_file")
+    assert content(engine, LATEST.name) == [("a", 3), ("b", 1)]
+    held = content(engine, f"{LATEST.name}_quarantine", "visit", "_source_file")
     assert held == [("a", "2"), ("b", "3")]
-    again = write(embedded_engine, LATEST, as_given, BY_FILE)
+    again = write(engine, LATEST, as_given, BY_FILE)
     assert isinstance(again, Unchanged)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("batches", ["12", "1 2"])
 def test_a_refused_version_that_comes_late_to_a_merge_was_corrected_before(
-    embedded_engine: Engine, batches: str
+    engine: Engine, batches: str
 ) -> None:
     table = replace(VISITS, partitioning=(), write=Merge(on="visit"))
     files: dict[str, tuple[Visit, ...]] = {
@@ -286,47 +269,45 @@ def test_a_refused_version_that_comes_late_to_a_merge_was_corrected_before(
     }
     for together in batches.split():
         for file in together:
-            deliver(embedded_engine, file, *files[file])
-        write(embedded_engine, table, as_given, BY_FILE, Run(together))
+            deliver(engine, file, *files[file])
+        write(engine, table, as_given, BY_FILE, Run(together))
 
-    assert content(embedded_engine, table.name, "visit", "pages") == [("a", 1), ("b", 1)]
-    assert content(embedded_engine, f"{table.name}_quarantine", "visit") == [("b",)]
+    assert content(engine, table.name, "visit", "pages") == [("a", 1), ("b", 1)]
+    assert content(engine, f"{table.name}_quarantine", "visit") == [("b",)]
 
 
-def test_a_merge_keeps_one_of_the_rows_made_of_one_delivered_row(
-    embedded_engine: Engine,
-) -> None:
-    deliver(embedded_engine, "1", ("a", "1", 0, MONDAY))
+def test_a_merge_keeps_one_of_the_rows_made_of_one_delivered_row(engine: Engine) -> None:
+    deliver(engine, "1", ("a", "1", 0, MONDAY))
 
     def twice(delivered: DataFrame) -> DataFrame:
         return delivered.unionByName(delivered)
 
-    write(embedded_engine, LATEST, twice, BY_FILE)
+    write(engine, LATEST, twice, BY_FILE)
 
-    assert content(embedded_engine, LATEST.name) == [("a", 1)]
+    assert content(engine, LATEST.name) == [("a", 1)]
 
 
-def test_a_merge_may_keep_the_first_row_of_a_file(embedded_engine: Engine) -> None:
-    deliver(embedded_engine, "1", ("a", "1", 0, MONDAY), ("a", "2", 0, MONDAY))
-    deliver(embedded_engine, "2", ("a", "x", 0, MONDAY), ("a", "3", 0, MONDAY))
-    deliver(embedded_engine, "3", ("b", "1", 0, MONDAY), ("b", "2", 0, MONDAY))
+def test_a_merge_may_keep_the_first_row_of_a_file(engine: Engine) -> None:
+    deliver(engine, "1", ("a", "1", 0, MONDAY), ("a", "2", 0, MONDAY))
+    deliver(engine, "2", ("a", "x", 0, MONDAY), ("a", "3", 0, MONDAY))
+    deliver(engine, "3", ("b", "1", 0, MONDAY), ("b", "2", 0, MONDAY))
     first = replace(LATEST, write=Merge(on=["visit"], within_file="first"))
 
-    write(embedded_engine, first, as_given, BY_FILE)
+    write(engine, first, as_given, BY_FILE)
 
-    assert content(embedded_engine, LATEST.name) == [("a", 3), ("b", 1)]
+    assert content(engine, LATEST.name) == [("a", 3), ("b", 1)]
 
 
 @pytest.mark.long
-def test_of_a_merged_table_the_newest_version_may_delete(embedded_engine: Engine) -> None:
+def test_of_a_merged_table_the_newest_version_may_delete(engine: Engine) -> None:
     table = replace(VISITS, partitioning=(), write=Merge(on="visit"))
 
     def deliver_and_merge(file: str, *visits: Visit) -> None:
-        deliver(embedded_engine, file, *visits)
-        write(embedded_engine, table, gone_without_pages, BY_FILE)
+        deliver(engine, file, *visits)
+        write(engine, table, gone_without_pages, BY_FILE)
 
     def left() -> list[tuple[Any, ...]]:
-        return content(embedded_engine, table.name, "visit", "pages")
+        return content(engine, table.name, "visit", "pages")
 
     deliver_and_merge("1", ("a", "1", 2, MONDAY), ("b", "1", 2, MONDAY), ("c", "0", 3, MONDAY))
     assert left() == [("a", 1), ("b", 1)]

@@ -23,7 +23,7 @@ from lakehouse.tables.table import (
     Versions,
     by_day,
 )
-from lakehouse_tests.iceberg.declarations import content, rows_of
+from lakehouse_tests.iceberg.declarations import content, put
 
 pytestmark = pytest.mark.spark
 
@@ -40,10 +40,9 @@ GIVEN = [("1", "2024-01-31", "2024-01-31 07:00:00"), ("two", "2024-01-31", None)
 @pytest.fixture
 def delivered(filled_engine: Callable[..., Engine]) -> Engine:
     """Two visits, of which one has an id that is no number."""
-    schema = ", ".join(f"{column.name} {column.type}" for column in RAW.columns)
     moment = datetime(2024, 2, 1, tzinfo=UTC)
     rows = [(*row, DAY, "a.csv", "sha", moment, at, moment) for at, row in enumerate(GIVEN, 1)]
-    return filled_engine(lambda engine: write(engine, RAW, rows_of(engine, schema, rows)))
+    return filled_engine(lambda engine: put(engine, RAW, rows))
 
 
 @pytest.mark.parametrize(
@@ -90,7 +89,7 @@ def test_a_number_that_is_no_text_is_not_cut_to_the_type(delivered: Engine) -> N
     table = IcebergTable("silver.visits", "v", COLUMNS[:1], Overwrite(), rows_of=RAW)
 
     with pytest.raises(FrameMismatch, match=r"column id is double in the frame; expected int"):
-        write(delivered, table, rows_of(delivered, "id double", [(1.5,)]))
+        put(delivered, table, [(1.5,)], schema="id double")
 
 
 def test_what_a_plain_asset_returns_is_read_by_the_types_of_its_table(

@@ -20,15 +20,17 @@ from lakehouse.iceberg.write.quarantine_writes import rows_without_partition
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Append, Column, IcebergTable, OverwritePartitions
 from lakehouse_tests.examples import repeated
-from lakehouse_tests.iceberg.declarations import MONDAY, TUESDAY, WEDNESDAY, content, rows_of
+from lakehouse_tests.iceberg.declarations import (
+    MONDAY,
+    SOURCE,
+    TUESDAY,
+    WEDNESDAY,
+    content,
+    put,
+)
 
 pytestmark = pytest.mark.spark
 
-SOURCE = [
-    Column("_source_file", "string"),
-    Column("_source_sha256", "string"),
-    Column("_source_row", "bigint"),
-]
 RAW = IcebergTable(
     name="bronze.days",
     comment="Numbers as they came.",
@@ -53,11 +55,7 @@ def deliver(engine: Engine, file: str, *rows: tuple[date | None, int]) -> None:
     stamped = [
         (str(day), day, v, file, f"sha-{file}", at) for at, (day, v) in enumerate(rows, 1)
     ]
-    write(
-        engine,
-        RAW,
-        rows_of(engine, ", ".join(f"{one.name} {one.type}" for one in RAW.columns), stamped),
-    )
+    put(engine, RAW, stamped)
 
 
 def compute(engine: Engine, *days: date) -> Published:
@@ -157,13 +155,12 @@ def test_a_row_whose_day_became_a_partition_stands_in_the_quarantine_until_that_
         write(embedded_engine, days, lambda raw: raw.drop("said"), LATEST, run)
 
     raw, days = typed(RAW, "days(d)"), typed(DAYS, "days(d)")
-    columns = ", ".join(f"{one.name} {one.type}" for one in raw.columns)
 
     def deliver_day(day: date, v: int) -> None:
         moment = datetime.combine(day, time(10, 15), UTC)
         value = day if kind == "date" else moment
         rows = [(str(value), value, v, f"file {v}", f"sha {v}", 1)]
-        write(embedded_engine, raw, rows_of(embedded_engine, columns, rows))
+        put(embedded_engine, raw, rows)
 
     for number, day in enumerate((MONDAY, TUESDAY, WEDNESDAY), 1):
         deliver_day(day, number)

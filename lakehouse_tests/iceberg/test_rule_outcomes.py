@@ -7,19 +7,15 @@ from typing import Any
 import pytest
 
 from lakehouse.iceberg.catalog.engine import Engine
-from lakehouse.iceberg.rules.aggregate_rules import (
-    mean,
-    null_fraction,
-    total,
-)
+from lakehouse.iceberg.rules.aggregate_rules import mean, null_fraction, total
 from lakehouse.iceberg.rules.rows import between, castable, not_null
 from lakehouse.iceberg.values.write_result import Outcome, Published, Refused
-from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import Append, Column, IcebergTable, Merge, Overwrite, WriteMode
-from lakehouse_tests.iceberg.declarations import content, rows_of
+from lakehouse_tests.conftest import whatever_the_catalog
+from lakehouse_tests.iceberg.declarations import content, put
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, whatever_the_catalog]
 READINGS = IcebergTable(
     "bronze.readings", "", [Column("id", "bigint"), Column("v", "int")], Append(once_by=())
 )
@@ -30,9 +26,7 @@ def outcome(
     engine: Engine, mode: WriteMode, rule: Rule, values: Sequence[Any], type_: str = "int"
 ) -> Outcome:
     table = replace(READINGS, write=mode, rules=[rule])
-    return write(
-        engine, table, rows_of(engine, f"id bigint, v {type_}", list(enumerate(values)))
-    )
+    return put(engine, table, list(enumerate(values)), schema=f"id bigint, v {type_}")
 
 
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: type(mode).__name__)
@@ -45,10 +39,10 @@ def outcome(
     ],
 )
 def test_two_thresholds(
-    embedded_engine: Engine, mode: WriteMode, values: list, expected: type, level: str
+    engine: Engine, mode: WriteMode, values: list, expected: type, level: str
 ) -> None:
     rule = not_null("v", on_failure="block", warn_above=0.2, fail_above=0.4)
-    done = outcome(embedded_engine, mode, rule, values)
+    done = outcome(engine, mode, rule, values)
     assert isinstance(done, expected)
     (result,) = done.results
     assert (result.level, result.failed_rows, result.total_rows) == (
@@ -65,34 +59,28 @@ def test_two_thresholds(
     [([1, 2, 99], Published), ([1, 98, 99], Refused), ([98, 99], Refused)],
 )
 def test_too_many_rows_for_the_quarantine(
-    embedded_engine: Engine, mode: WriteMode, values: list[int], expected: type
+    engine: Engine, mode: WriteMode, values: list[int], expected: type
 ) -> None:
     """Some rows may be taken out; where most have to be, something else is wrong."""
-    done = outcome(embedded_engine, mode, between("v", 0, 9, fail_above=0.5), values)
+    done = outcome(engine, mode, between("v", 0, 9, fail_above=0.5), values)
     refused = [str(value) for value in values if value > 9]
     assert (
         isinstance(done, expected)
         and done.quarantined is not None
         and done.quarantined.rows == len(refused)
     )
-    assert [
-        v for (v,) in content(embedded_engine, "bronze.readings_quarantine", "v")
-    ] == refused
-    standing = content(embedded_engine, READINGS.name, "v")
+    assert [v for (v,) in content(engine, "bronze.readings_quarantine", "v")] == refused
+    standing = content(engine, READINGS.name, "v")
     assert standing == ([(1,), (2,)] if expected is Published else [])
 
 
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: type(mode).__name__)
 @pytest.mark.parametrize(("on_failure", "expected"), [("block", Refused), ("warn", Published)])
 def test_a_cast_that_loses_a_value_is_seen(
-    embedded_engine: Engine, mode: WriteMode, on_failure: Any, expected: type
+    engine: Engine, mode: WriteMode, on_failure: Any, expected: type
 ) -> None:
     done = outcome(
-        embedded_engine,
-        mode,
-        castable("v", "int", on_failure=on_failure),
-        ["1", "x", "3"],
-        "string",
+        engine, mode, castable("v", "int", on_failure=on_failure), ["1", "x", "3"], "string"
     )
     assert isinstance(done, expected)
     (result,) = done.results
@@ -117,9 +105,9 @@ def test_a_cast_that_loses_a_value_is_seen(
     ids=lambda rule: rule.sql if isinstance(rule, Rule) else None,
 )
 def test_figures_are_of_what_is_written(
-    embedded_engine: Engine, mode: WriteMode, rule: Rule, found: tuple[str, Any]
+    engine: Engine, mode: WriteMode, rule: Rule, found: tuple[str, Any]
 ) -> None:
-    done = outcome(embedded_engine, mode, rule, [1, 4, None])
+    done = outcome(engine, mode, rule, [1, 4, None])
     (result,) = done.results
     assert (result.level, result.value, result.total_rows) == (*found, 3)
     assert isinstance(done, Refused) == (result.level == "fails")

@@ -42,39 +42,32 @@ def test_a_note_of_what_changed_nothing_lapses_with_a_rollback(noted_for: int, e
     assert noted.watermark("bronze.raw") == expected
 
 
-def test_a_source_that_was_never_read_is_news():
-    assert has_news(history("bronze.raw", snapshot(1)), None)
+DELETED = ["deleted-records", "added-position-deletes", "added-equality-deletes"]
 
 
 @pytest.mark.parametrize(
-    "source", [history("bronze.raw"), history("bronze.raw", snapshot(1, added=0, total=0))]
+    ("snapshots", "read", "expected"),
+    [
+        pytest.param([snapshot(1)], None, True, id="never read"),
+        pytest.param([], None, False, id="never read and empty"),
+        pytest.param([snapshot(1, added=0, total=0)], None, False, id="never read, no rows"),
+        pytest.param([snapshot(1)], 1, False, id="read"),
+        pytest.param([snapshot(1), snapshot(2)], 1, True, id="appended"),
+        *(
+            pytest.param(
+                [snapshot(1), snapshot(2, "delete", added=0, **{count: "1"})], 1, True, id=count
+            )
+            for count in DELETED
+        ),
+        pytest.param(
+            [snapshot(1), snapshot(2, "replace", added=1), snapshot(3, added=0)],
+            1,
+            False,
+            id="compacted and evolved",
+        ),
+        pytest.param([snapshot(1)], 2, True, id="rolled back"),
+    ],
 )
-def test_a_source_without_rows_that_was_never_read_is_none(source):
-    assert not has_news(source, None)
-
-
-def test_what_was_read_is_no_news():
-    assert not has_news(history("bronze.raw", snapshot(1)), computed_from(1))
-
-
-def test_rows_appended_since_are_news():
-    assert has_news(history("bronze.raw", snapshot(1), snapshot(2)), computed_from(1))
-
-
-@pytest.mark.parametrize(
-    "counted", ["deleted-records", "added-position-deletes", "added-equality-deletes"]
-)
-def test_rows_deleted_since_are_news(counted: str):
-    deleted = snapshot(2, "delete", added=0, **{counted: "1"})
-    assert has_news(history("bronze.raw", snapshot(1), deleted), computed_from(1))
-
-
-def test_a_compaction_or_an_evolution_is_none():
-    compacted, evolved = snapshot(2, "replace", added=1), snapshot(3, added=0)
-    assert not has_news(
-        history("bronze.raw", snapshot(1), compacted, evolved), computed_from(1)
-    )
-
-
-def test_a_source_that_was_rolled_back_is_news():
-    assert has_news(history("bronze.raw", snapshot(1)), computed_from(2))
+def test_a_source_has_news(snapshots: list[Snapshot], read: int | None, expected: bool):
+    target = None if read is None else computed_from(read)
+    assert has_news(history("bronze.raw", *snapshots), target) is expected

@@ -27,28 +27,21 @@ def test_what_another_knows_counts_from_its_own_first_moment_on():
     assert continued_by(earlier, ()) == earlier
 
 
-def test_few_points_are_left_as_they_are():
-    assert thin_out(series(1, 2, 3), 3, last_of) == series(1, 2, 3)
-
-
-def test_of_many_points_each_span_has_one():
+def test_many_points_are_thinned_to_one_of_each_span():
     many = series(*range(1000))
     thinned = thin_out(many, 10, last_of)
 
     assert len(thinned) == 10
     assert thinned[-1] == many[-1]
+    assert thin_out(series(1, 2, 3), 3, last_of) == series(1, 2, 3)
+    at_once = tuple((BEGIN, float(number)) for number in range(20))
+    assert thin_out(at_once, 10, last_of) == ((BEGIN, 19.0),)
 
 
 def test_the_greatest_of_a_span_is_not_lost():
     many = series(*([0.0] * 500), 1.0, *([0.0] * 500))
 
     assert max(value for _, value in thin_out(many, 10, greatest_of)) == 1.0
-
-
-def test_points_of_one_moment_are_one_span():
-    at_once = tuple((BEGIN, float(number)) for number in range(20))
-
-    assert thin_out(at_once, 10, last_of) == ((BEGIN, 19.0),)
 
 
 def test_what_is_kept_holds_until_the_next_value():

@@ -13,12 +13,7 @@ from lakehouse.iceberg.values.write_result import Published
 from lakehouse.iceberg.write import merge_rows
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.quoting import json_of
-from lakehouse.tables.table import (
-    Append,
-    Column,
-    IcebergTable,
-    Merge,
-)
+from lakehouse.tables.table import Append, Column, IcebergTable, Merge
 from lakehouse_tests.iceberg.declarations import content
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("far_from_utc")]

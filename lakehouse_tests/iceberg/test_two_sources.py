@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse_tests.conftest import whatever_the_catalog
 from lakehouse_tests.examples import examples
 from lakehouse_tests.iceberg.two_source_model import (
     BLOCKS,
@@ -26,7 +27,7 @@ from lakehouse_tests.iceberg.two_source_model import (
 )
 from lakehouse_tests.iceberg.two_sources import TwoSources
 
-pytestmark = [pytest.mark.spark, pytest.mark.long]
+pytestmark = [pytest.mark.spark, whatever_the_catalog, pytest.mark.long]
 
 SOURCES = st.integers(0, 1)
 ROWS = st.lists(
@@ -99,9 +100,9 @@ gave, and loses it.
     ],
 )
 def test_a_table_of_two_sources_has_what_the_model_has(
-    embedded_engine: Engine, monkeypatch: pytest.MonkeyPatch, shape: Shape, follower: Follower
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, shape: Shape, follower: Follower
 ) -> None:
-    lakehouse = TwoSources(embedded_engine, shape, follower)
+    lakehouse = TwoSources(engine, shape, follower)
     lakehouse.play(STORY, monkeypatch)
     lakehouse.check()
 
@@ -112,13 +113,13 @@ def test_a_table_of_two_sources_has_what_the_model_has(
 )
 @given(SHAPES, FOLLOWERS, BEGINNINGS, st.lists(STEPS, min_size=2, max_size=9))
 def test_a_table_of_two_sources_has_what_the_model_has_in_any_story(
-    embedded_engine: Engine,
+    engine: Engine,
     shape: Shape,
     follower: Follower,
     beginning: tuple[Step, ...],
     steps: list[Step],
 ) -> None:
-    lakehouse = TwoSources(embedded_engine, shape, follower)
+    lakehouse = TwoSources(engine, shape, follower)
     with pytest.MonkeyPatch.context() as patch:
         lakehouse.play([*beginning, *steps], patch)
     lakehouse.check()

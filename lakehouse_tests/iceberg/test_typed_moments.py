@@ -8,16 +8,17 @@ from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.rules.rows import between, castable
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Append, Column, IcebergTable, Merge, Versions
+from lakehouse_tests.conftest import whatever_the_catalog
 from lakehouse_tests.examples import repeated
 from lakehouse_tests.iceberg.declarations import content
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, whatever_the_catalog]
 
 ZONES = ["Europe/Berlin", "America/New_York"]
 
 
 @pytest.mark.long
-def test_its_day_is_one_of_the_time_zone(embedded_engine: Engine) -> None:
+def test_its_day_is_one_of_the_time_zone(engine: Engine) -> None:
     days = IcebergTable(
         name="silver.days_of",
         comment="Days of moments.",
@@ -28,7 +29,7 @@ def test_its_day_is_one_of_the_time_zone(embedded_engine: Engine) -> None:
 
     def append(*rows: str) -> None:
         sql = f"SELECT * FROM VALUES {', '.join(rows)} AS t(v, day)"
-        write(embedded_engine, days, lambda: embedded_engine.sql(sql))
+        write(engine, days, lambda: engine.sql(sql))
 
     append("(1, TIMESTAMP'2024-01-05 23:30:00Z')", "(2, TIMESTAMP'2024-07-05 21:59:59.5Z')")
     append("(3, '2024-01-05 23:30:00')", "(4, '2024-01-05T23:30:00Z')", "(5, '2024-01-05')")
@@ -36,7 +37,7 @@ def test_its_day_is_one_of_the_time_zone(embedded_engine: Engine) -> None:
         "(6, TIMESTAMP_NTZ'2024-01-05 23:30:00')", "(99, TIMESTAMP_NTZ'2024-01-05 23:30:00')"
     )
     append("(98, TIMESTAMP'2024-01-05 23:30:00Z')", "(7, NULL)")
-    assert content(embedded_engine, days.name, "v", "CAST(day AS string)") == [
+    assert content(engine, days.name, "v", "CAST(day AS string)") == [
         (1, "2024-01-06"),
         (2, "2024-07-05"),
         (3, "2024-01-05"),
@@ -45,7 +46,7 @@ def test_its_day_is_one_of_the_time_zone(embedded_engine: Engine) -> None:
         (6, "2024-01-05"),
         (7, None),
     ]
-    assert content(embedded_engine, "silver.days_of_quarantine", "day") == [
+    assert content(engine, "silver.days_of_quarantine", "day") == [
         ("2024-01-05 23:30:00",),
         ("2024-01-05 23:30:00Z",),
     ]
@@ -53,9 +54,7 @@ def test_its_day_is_one_of_the_time_zone(embedded_engine: Engine) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("zone", repeated(ZONES, tried=[ZONES[1]]))
-def test_a_refused_version_stays_until_one_that_is_not_older(
-    embedded_engine: Engine, zone: str
-) -> None:
+def test_a_refused_version_stays_until_one_that_is_not_older(engine: Engine, zone: str) -> None:
     """Those that the quarantine had before it kept offsets are read in the time zone."""
     table = IcebergTable(
         name="silver.versions",
@@ -69,17 +68,17 @@ def test_a_refused_version_stays_until_one_that_is_not_older(
     def merge(v: int, at: str) -> int:
         """Merge a version, and return how many the quarantine has then."""
         sql = f"SELECT 1 AS id, {v} AS v, TIMESTAMP'2026-06-01 {at}Z' AS changed_at"
-        write(embedded_engine, table, lambda: embedded_engine.sql(sql))
-        return len(content(embedded_engine, "silver.versions_quarantine"))
+        write(engine, table, lambda: engine.sql(sql))
+        return len(content(engine, "silver.versions_quarantine"))
 
     assert merge(99, "12:00:00") == 1
     assert merge(1, "11:59:59.9") == 1
     assert merge(2, "12:00:00") == 0
     assert merge(99, "13:00:00") == 1
-    quarantine = embedded_engine.catalog.sql_name("silver.versions_quarantine")
-    local = embedded_engine.sql(
+    quarantine = engine.catalog.sql_name("silver.versions_quarantine")
+    local = engine.sql(
         f"SELECT CAST(from_utc_timestamp(TIMESTAMP'2026-06-01 13:00:00Z', '{zone}') AS STRING)"
     ).first()[0]
-    embedded_engine.sql(f"UPDATE {quarantine} SET changed_at = '{local}'")
+    engine.sql(f"UPDATE {quarantine} SET changed_at = '{local}'")
     assert merge(3, "12:59:59") == 1
     assert merge(4, "13:00:00") == 0

@@ -8,7 +8,6 @@ import time
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NoReturn
 
 import pyarrow as pa
 import pytest
@@ -17,10 +16,10 @@ from sqlalchemy import update
 
 from lakehouse.cli.project.doctor_checks import findings
 from lakehouse.iceberg.catalog.catalog import Catalog
-from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.metadata.unknown_commits import find_unknown_commits
 from lakehouse.iceberg.upkeep.remove_orphans import remove_lost_metadata
 from lakehouse.settings import Settings
+from lakehouse_tests.without_spark import engine_without_spark
 
 NAME = "silver.fruits"
 SCHEMA = pa.schema([("id", pa.int64())])
@@ -51,10 +50,6 @@ def restored(catalog: Catalog, settings: Settings) -> Path:
     return last
 
 
-def test_what_was_committed_since_the_backup_is_told(catalog: Catalog, restored: Path) -> None:
-    assert found(catalog) == restored
-
-
 def test_doctor_names_it(catalog: Catalog, restored: Path, settings: Settings) -> None:
     (tables,) = [line for line in findings(settings) if line.name == "tables"]
 
@@ -72,7 +67,9 @@ def test_upkeep_does_not_remove_it(
             two_days_ago = time.time() - 2 * 86_400
             os.utime(file, (two_days_ago, two_days_ago))
 
-    result = remove_lost_metadata(engine(catalog, settings), NAME, older_than=datetime.now(UTC))
+    result = remove_lost_metadata(
+        engine_without_spark(settings), NAME, older_than=datetime.now(UTC)
+    )
 
     assert result.outcome == "failed"
     assert str(restored) in result.reason
@@ -128,12 +125,6 @@ def current(catalog: Catalog) -> Path:
     return Path(catalog.load(NAME).metadata_location.removeprefix("file://"))
 
 
-def found(catalog: Catalog) -> Path:
-    path = find_unknown_commits(catalog.load(NAME))
-    assert path
-    return Path(path.removeprefix("file://"))
-
-
 def point_at(catalog: Catalog, metadata: Path) -> None:
     """Let the catalog name another metadata file."""
     with catalog.client.engine.begin() as connection:  # type: ignore[attr-defined]
@@ -144,10 +135,3 @@ def copy(source: Path, target: Path) -> None:
     """Copy a database as a backup does, also while it is open."""
     with closing(sqlite3.connect(source)) as read, closing(sqlite3.connect(target)) as written:
         read.backup(written)
-
-
-def engine(catalog: Catalog, settings: Settings) -> Engine:
-    def no_spark() -> NoReturn:
-        raise AssertionError("Metadata is removed without Spark.")
-
-    return Engine(catalog, no_spark, settings.lock_dir, masking_key=b"")

@@ -12,11 +12,10 @@ from lakehouse.iceberg.rules.rows import castable
 from lakehouse.iceberg.values.write_result import Outcome, Published, Refused
 from lakehouse.iceberg.write import merge_rows
 from lakehouse.iceberg.write.trial import judge
-from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Column, IcebergTable, Merge
 from lakehouse_tests.examples import glue_in_test_all
 from lakehouse_tests.frames import frame_of
-from lakehouse_tests.iceberg.declarations import content, rows_of
+from lakehouse_tests.iceberg.declarations import content, put
 
 pytestmark = pytest.mark.spark
 MEMBERS = IcebergTable(
@@ -34,7 +33,7 @@ Row = tuple[str | None, str | None, str | None, bool]
 
 
 def merge(engine: Engine, table: IcebergTable, *rows: Row) -> Outcome:
-    return write(engine, table, rows_of(engine, SCHEMA, rows))
+    return put(engine, table, rows, schema=SCHEMA)
 
 
 def numbers(engine: Engine) -> list[int | None]:

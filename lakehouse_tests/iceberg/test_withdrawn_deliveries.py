@@ -20,9 +20,10 @@ from lakehouse.iceberg.values.write_result import Outcome, Published, Unchanged
 from lakehouse.iceberg.write.row_versions import newest_accepted
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Append, IcebergTable, Versions
+from lakehouse_tests.conftest import whatever_the_catalog
 from lakehouse_tests.iceberg.declarations import DELIVERED, PEOPLE, content, delivery
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, whatever_the_catalog]
 INPUTS = {"delivered": incremental(DELIVERED.name)}
 COPIES = IcebergTable(
     name="silver.copies",
@@ -76,77 +77,64 @@ def standing(engine: Engine) -> list[tuple]:
 
 
 @pytest.mark.long
-def test_what_it_alone_gave_goes_and_what_others_gave_comes_back(
-    embedded_engine: Engine,
-) -> None:
-    land(embedded_engine, "a", ("1", "ann"), ("2", "bob"))
-    merge(embedded_engine)
-    land(embedded_engine, "b", ("8", "bob"), ("9", "eve"), ("x", "fay"))
-    merge(embedded_engine)
-    reject(embedded_engine, "b")
-    done = merge(embedded_engine)
+def test_what_it_alone_gave_goes_and_what_others_gave_comes_back(engine: Engine) -> None:
+    land(engine, "a", ("1", "ann"), ("2", "bob"))
+    merge(engine)
+    land(engine, "b", ("8", "bob"), ("9", "eve"), ("x", "fay"))
+    merge(engine)
+    reject(engine, "b")
+    done = merge(engine)
     assert isinstance(done, Published)
     assert (done.updated_rows, done.removed_rows) == (1, 1)
-    assert standing(embedded_engine) == [(1, "ann"), (2, "bob")]
-    assert isinstance(merge(embedded_engine), Unchanged)
+    assert standing(engine) == [(1, "ann"), (2, "bob")]
+    assert isinstance(merge(engine), Unchanged)
 
 
-def test_a_rejection_makes_no_table_fresh(embedded_engine: Engine) -> None:
-    land(embedded_engine, "a", ("1", "ann"))
-    land(embedded_engine, "b", ("2", "bob"))
-    before = read_history(embedded_engine, DELIVERED.name)
-    reject(embedded_engine, "b")
+def test_a_rejection_makes_no_table_fresh(engine: Engine) -> None:
+    land(engine, "a", ("1", "ann"))
+    land(engine, "b", ("2", "bob"))
+    before = read_history(engine, DELIVERED.name)
+    reject(engine, "b")
 
-    after = read_history(embedded_engine, DELIVERED.name)
+    after = read_history(engine, DELIVERED.name)
 
     assert len(after.log) == len(before.log) + 1
     assert after.written_at == before.written_at == before.log[-1][0]
     evaluated = EvaluatedSnapshot(
-        embedded_engine,
-        DELIVERED,
-        after,
-        after.main,
-        now=before.log[-1][0] + timedelta(hours=3),
+        engine, DELIVERED, after, after.main, now=before.log[-1][0] + timedelta(hours=3)
     )
     (result,) = evaluate_snapshot(evaluated, [fresh(within=timedelta(hours=2))])
     assert (result.level, result.value) == ("warns", 3.0)
 
 
 @pytest.mark.long
-def test_a_merged_table_keeps_the_newest_version_whatever_comes_later(
-    embedded_engine: Engine,
-) -> None:
+def test_a_merged_table_keeps_the_newest_version_whatever_comes_later(engine: Engine) -> None:
     """Until its delivery is rejected: then the newest of those that are left is back."""
 
     def versions() -> list[tuple]:
         write(
-            embedded_engine,
-            VERSIONED,
-            lambda delivered: newest_accepted(VERSIONED, delivered),
-            INPUTS,
+            engine, VERSIONED, lambda delivered: newest_accepted(VERSIONED, delivered), INPUTS
         )
-        return content(embedded_engine, VERSIONED.name, "id", "name")
+        return content(engine, VERSIONED.name, "id", "name")
 
-    land(embedded_engine, "a", ("3", "ann"), ("5", "bob"))
+    land(engine, "a", ("3", "ann"), ("5", "bob"))
     assert versions() == [(3, "ann"), (5, "bob")]
-    land(embedded_engine, "b", ("2", "ann"), ("6", "bob"), ("1", "eve"))
+    land(engine, "b", ("2", "ann"), ("6", "bob"), ("1", "eve"))
     assert versions() == [(1, "eve"), (3, "ann"), (6, "bob")]
-    reject(embedded_engine, "a")
+    reject(engine, "a")
     assert versions() == [(1, "eve"), (2, "ann"), (6, "bob")]
 
 
 @pytest.mark.long
-def test_rows_leave_a_table_that_appends_and_keeps_their_source(
-    embedded_engine: Engine,
-) -> None:
-    land(embedded_engine, "a", ("1", "ann"))
-    land(embedded_engine, "b", ("9", "eve"))
-    write(embedded_engine, COPIES, lambda delivered: delivered, INPUTS)
-    reject(embedded_engine, "b")
-    land(embedded_engine, "c", ("3", "cat"))
-    done = write(embedded_engine, COPIES, lambda delivered: delivered, INPUTS)
+def test_rows_leave_a_table_that_appends_and_keeps_their_source(engine: Engine) -> None:
+    land(engine, "a", ("1", "ann"))
+    land(engine, "b", ("9", "eve"))
+    write(engine, COPIES, lambda delivered: delivered, INPUTS)
+    reject(engine, "b")
+    land(engine, "c", ("3", "cat"))
+    done = write(engine, COPIES, lambda delivered: delivered, INPUTS)
     assert isinstance(done, Published) and done.row_count == 2
-    assert content(embedded_engine, COPIES.name, "id") == [("1",), ("3",)]
-    reject(embedded_engine, "c")
-    done = write(embedded_engine, COPIES, lambda delivered: delivered, INPUTS)
+    assert content(engine, COPIES.name, "id") == [("1",), ("3",)]
+    reject(engine, "c")
+    done = write(engine, COPIES, lambda delivered: delivered, INPUTS)
     assert isinstance(done, Published) and (done.deleted_rows, done.row_count) == (1, 1)

@@ -23,18 +23,17 @@ from lakehouse_tests.iceberg.declarations import (
     EVENTS,
     content,
     delivery,
+    put,
     refs,
-    rows_of,
     snapshot_id,
 )
 
 pytestmark = pytest.mark.spark
-SCHEMA = "id bigint, v int"
 COPIED = replace(EVENTS, name="silver.copied", write=Append(once_by=("id",)))
 
 
 def test_publishes_rows_with_counts_from_metadata(engine: Engine) -> None:
-    done = write(engine, EVENTS, rows_of(engine, SCHEMA, [(1, 10), (2, 20)]))
+    done = put(engine, EVENTS, [(1, 10), (2, 20)])
     assert isinstance(done, Published)
     assert (done.added_rows, done.row_count, done.operation, done.attempts) == (
         2,
@@ -47,7 +46,7 @@ def test_publishes_rows_with_counts_from_metadata(engine: Engine) -> None:
 
 
 def test_stamps_the_commit(engine: Engine) -> None:
-    done = write(engine, EVENTS, rows_of(engine, SCHEMA, [(1, 10)]), run=Run("run-7"))
+    done = put(engine, EVENTS, [(1, 10)], run=Run("run-7"))
     main = read_history(engine, EVENTS.name).main
     assert main is not None and main.commit is not None
     assert (main.commit.kind, main.commit.run_id, main.commit.write_id) == (
@@ -60,9 +59,9 @@ def test_stamps_the_commit(engine: Engine) -> None:
 
 @whatever_the_catalog
 def test_of_no_rows_commits_nothing(engine: Engine) -> None:
-    write(engine, EVENTS, rows_of(engine, SCHEMA, [(1, 10)]))
+    put(engine, EVENTS, [(1, 10)])
     before = snapshot_id(engine, EVENTS.name)
-    assert isinstance(write(engine, EVENTS, rows_of(engine, SCHEMA, [])), Unchanged)
+    assert isinstance(put(engine, EVENTS, []), Unchanged)
     assert (snapshot_id(engine, EVENTS.name), refs(engine, EVENTS.name)) == (before, {"main"})
 
 
@@ -111,15 +110,13 @@ def test_takes_two_jobs_for_known_deliveries(embedded_engine: Engine, count_jobs
 
 def test_refuses_a_frame_that_lacks_a_column(embedded_engine: Engine) -> None:
     with pytest.raises(FrameMismatch, match="lacks v; expected id, v"):
-        write(embedded_engine, EVENTS, rows_of(embedded_engine, "id bigint", [(1,)]))
+        put(embedded_engine, EVENTS, [(1,)], schema="id bigint")
     assert refs(embedded_engine, EVENTS.name) <= {"main"}
 
 
 def test_refuses_a_frame_of_another_type(embedded_engine: Engine) -> None:
     with pytest.raises(FrameMismatch, match="column v is string in the frame; expected int"):
-        write(
-            embedded_engine, EVENTS, rows_of(embedded_engine, "id bigint, v string", [(1, "2")])
-        )
+        put(embedded_engine, EVENTS, [(1, "2")], schema="id bigint, v string")
 
 
 KEYED = IcebergTable(
@@ -133,8 +130,8 @@ KEYED = IcebergTable(
 
 @whatever_the_catalog
 def test_finds_a_key_that_the_table_already_has(engine: Engine) -> None:
-    write(engine, KEYED, rows_of(engine, SCHEMA, [(1, 0), (2, 1)]))
-    done = write(engine, KEYED, rows_of(engine, SCHEMA, [(2, 0), (3, 1)]))
+    put(engine, KEYED, [(1, 0), (2, 1)])
+    done = put(engine, KEYED, [(2, 0), (3, 1)])
     assert isinstance(done, Refused)
     assert [(r.rule.name, r.failed_rows, list(r.sample)) for r in done.reasons] == [
         ("unique_id", 1, [{"id": 2, "rows": 2}])
@@ -143,7 +140,7 @@ def test_finds_a_key_that_the_table_already_has(engine: Engine) -> None:
 
 @whatever_the_catalog
 def test_warns_and_publishes(engine: Engine) -> None:
-    done = write(engine, KEYED, rows_of(engine, SCHEMA, [(1, 9)]))
+    done = put(engine, KEYED, [(1, 9)])
     assert isinstance(done, Published)
     assert [(r.rule.name, r.passed, r.failed_rows) for r in done.results] == [
         ("unique_id", True, 0),
@@ -157,14 +154,12 @@ def test_of_an_input_that_is_read_in_full_again_adds_no_row_twice(
 ) -> None:
     """Rows of the input went, or nobody knows any more what the table was computed from."""
     inputs = {"events": incremental(EVENTS.name)}
-    write(
-        embedded_engine, EVENTS, rows_of(embedded_engine, SCHEMA, [(1, 10), (2, 20), (3, 30)])
-    )
+    put(embedded_engine, EVENTS, [(1, 10), (2, 20), (3, 30)])
     write(embedded_engine, COPIED, lambda events: events, inputs)
     embedded_engine.sql(
         f"DELETE FROM {embedded_engine.catalog.sql_name(EVENTS.name)} WHERE id = 1"
     )
-    write(embedded_engine, EVENTS, rows_of(embedded_engine, SCHEMA, [(4, 40)]))
+    put(embedded_engine, EVENTS, [(4, 40)])
     done = write(embedded_engine, COPIED, lambda events: events, inputs)
     assert done.added_rows == 1
     catalog, name = embedded_engine.catalog.name, COPIED.name
@@ -177,7 +172,7 @@ def test_of_an_input_that_is_read_in_full_again_adds_no_row_twice(
 
 
 def test_rows_without_a_key_or_a_source_are_refused(embedded_engine: Engine) -> None:
-    write(embedded_engine, EVENTS, rows_of(embedded_engine, SCHEMA, [(1, 1), (None, 2)]))
+    put(embedded_engine, EVENTS, [(1, 1), (None, 2)])
     inputs = {"events": latest(EVENTS.name)}
 
     with pytest.raises(

@@ -7,7 +7,6 @@ import pytest
 from lakehouse.errors import UsageError
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.values.write_result import Published, Refused
-from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse_tests.conftest import whatever_the_catalog
 from lakehouse_tests.examples import glue_in_test_all
 from lakehouse_tests.iceberg.declarations import (
@@ -18,9 +17,8 @@ from lakehouse_tests.iceberg.declarations import (
     WEDNESDAY,
     content,
     data_files,
-    days,
+    put,
     refs,
-    rows_of,
     run_of,
     snapshot_id,
 )
@@ -30,46 +28,32 @@ pytestmark = pytest.mark.spark
 
 @glue_in_test_all
 def test_of_the_table_replaces_every_row(engine: Engine) -> None:
-    write(engine, TOTALS, rows_of(engine, "v int", [(1,), (2,)]))
-    write(engine, TOTALS, rows_of(engine, "v int", [(3,)]))
+    put(engine, TOTALS, [(1,), (2,)])
+    put(engine, TOTALS, [(3,)])
     assert content(engine, TOTALS.name) == [(3,)]
 
 
 def test_of_a_day_leaves_the_files_of_other_days(engine: Engine) -> None:
-    write(
-        engine, DAYS, days(engine, (MONDAY, 1, 1), (TUESDAY, 2, 2)), run=run_of(MONDAY, TUESDAY)
-    )
+    put(engine, DAYS, [(MONDAY, 1, 1), (TUESDAY, 2, 2)], run=run_of(MONDAY, TUESDAY))
     monday = {path for path in data_files(engine, DAYS.name) if str(MONDAY) in path}
-    done = write(engine, DAYS, days(engine, (TUESDAY, 5, 2)), run=run_of(TUESDAY))
+    done = put(engine, DAYS, [(TUESDAY, 5, 2)], run=run_of(TUESDAY))
     assert isinstance(done, Published) and (done.row_count, done.partition_row_count) == (2, 1)
     assert monday and monday < data_files(engine, DAYS.name)
     assert content(engine, DAYS.name, "v") == [(1,), (5,)]
 
 
 @whatever_the_catalog
-def test_of_a_day_twice_has_the_same_rows(engine: Engine) -> None:
-    for _ in range(2):
-        done = write(engine, DAYS, days(engine, (MONDAY, 1, 1)), run=run_of(MONDAY))
-        assert isinstance(done, Published)
-    assert content(engine, DAYS.name, "v") == [(1,)]
-
-
-@whatever_the_catalog
 def test_of_a_day_by_no_rows_empties_it_alone(engine: Engine) -> None:
-    write(
-        engine, DAYS, days(engine, (MONDAY, 1, 1), (TUESDAY, 2, 2)), run=run_of(MONDAY, TUESDAY)
-    )
-    write(engine, DAYS, days(engine), run=run_of(MONDAY))
+    put(engine, DAYS, [(MONDAY, 1, 1), (TUESDAY, 2, 2)], run=run_of(MONDAY, TUESDAY))
+    put(engine, DAYS, [], run=run_of(MONDAY))
     assert content(engine, DAYS.name, "v") == [(2,)]
 
 
 @whatever_the_catalog
 def test_refuses_rows_outside_the_runs_days(engine: Engine) -> None:
-    write(engine, DAYS, days(engine, (MONDAY, 1, 1)), run=run_of(MONDAY))
+    put(engine, DAYS, [(MONDAY, 1, 1)], run=run_of(MONDAY))
     before = snapshot_id(engine, DAYS.name)
-    done = write(
-        engine, DAYS, days(engine, (MONDAY, 2, 1), (WEDNESDAY, 3, 2)), run=run_of(MONDAY)
-    )
+    done = put(engine, DAYS, [(MONDAY, 2, 1), (WEDNESDAY, 3, 2)], run=run_of(MONDAY))
     assert isinstance(done, Refused)
     (reason,) = done.reasons
     assert (reason.rule.name, reason.failed_rows) == ("in_partitions", 1)
@@ -82,7 +66,7 @@ def test_refuses_rows_outside_the_runs_days(engine: Engine) -> None:
 
 def test_needs_the_runs_partitions(embedded_engine: Engine) -> None:
     with pytest.raises(UsageError, match="is written by partitions of d, and the run has none"):
-        write(embedded_engine, DAYS, days(embedded_engine, (MONDAY, 1, 1)))
+        put(embedded_engine, DAYS, [(MONDAY, 1, 1)])
     assert not any(ref.startswith("audit_") for ref in refs(embedded_engine, DAYS.name))
 
 
@@ -90,22 +74,15 @@ def test_needs_the_runs_partitions(embedded_engine: Engine) -> None:
 def test_works_across_a_change_of_the_partition_spec(engine: Engine) -> None:
     """A file of a month answers the predicate of a day only in part."""
     monthly = replace(DAYS, partitioning=["months(d)"])
-    write(
-        engine,
-        monthly,
-        days(engine, (MONDAY, 1, 1), (TUESDAY, 2, 2)),
-        run=run_of(MONDAY, TUESDAY),
-    )
-    done = write(engine, monthly, days(engine, (TUESDAY, 7, 2)), run=run_of(TUESDAY))
+    put(engine, monthly, [(MONDAY, 1, 1), (TUESDAY, 2, 2)], run=run_of(MONDAY, TUESDAY))
+    done = put(engine, monthly, [(TUESDAY, 7, 2)], run=run_of(TUESDAY))
     assert isinstance(done, Published) and done.row_count == 2
     assert content(engine, DAYS.name, "v") == [(1,), (7,)]
 
 
 @glue_in_test_all
 def test_quarantines_and_publishes_the_rest(engine: Engine) -> None:
-    done = write(
-        engine, DAYS, days(engine, (MONDAY, 1, 1), (MONDAY, 200, 2)), run=run_of(MONDAY)
-    )
+    done = put(engine, DAYS, [(MONDAY, 1, 1), (MONDAY, 200, 2)], run=run_of(MONDAY))
     assert isinstance(done, Published) and done.quarantined is not None
     assert (done.row_count, done.quarantined.rows) == (1, 1)
     assert content(engine, "silver.days_quarantine", "v", "_reasons") == [

@@ -43,7 +43,7 @@ from lakehouse.tables.table import (
     Versions,
     WriteMode,
 )
-from lakehouse_tests.iceberg.declarations import content, rows_of, snapshot_id
+from lakehouse_tests.iceberg.declarations import SOURCE, content, put, snapshot_id
 from lakehouse_tests.iceberg.stories import Killed, dying_for
 from lakehouse_tests.iceberg.two_source_model import (
     BLOCKS,
@@ -66,7 +66,6 @@ from lakehouse_tests.iceberg.two_source_model import (
 _DAYS: list[Any] = [date(2024, 1, 1), date(2024, 1, 2), date(2024, 1, 9), None]
 _BEGIN = datetime(2024, 2, 1, tzinfo=UTC)
 _ID = ("_source_file", "_source_sha256", "_source_row")
-_SOURCE = [Column(_ID[0], "string"), Column(_ID[1], "string"), Column(_ID[2], "bigint")]
 _ARRIVAL = [Column("_source_modified_at", "timestamp"), Column("_ingested_at", "timestamp")]
 _COLUMNS = [Column("k", "string"), Column("n", "bigint"), Column("d", "date")]
 _EXTRA = Column("x", "string")
@@ -100,7 +99,7 @@ class TwoSources:
                 IcebergTable(
                     name=f"bronze.{name}_{number}",
                     comment="Rows as they were delivered.",
-                    columns=[*_COLUMNS, Column("v", "string"), *_SOURCE, *_ARRIVAL],
+                    columns=[*_COLUMNS, Column("v", "string"), *SOURCE, *_ARRIVAL],
                     partitioning=["days(d)"],
                     write=Append(),
                 ),
@@ -119,7 +118,7 @@ class TwoSources:
         self.table = IcebergTable(
             name=f"silver.both_{number}",
             comment="Rows of both whose text is a number.",
-            columns=[*_COLUMNS, Column("v", "int"), *_SOURCE],
+            columns=[*_COLUMNS, Column("v", "int"), *SOURCE],
             partitioning=["days(d)"],
             write=modes.get(self.shape, OverwritePartitions(by="d")),
             rules=[
@@ -218,8 +217,7 @@ class TwoSources:
             )
             for row in rows
         ]
-        schema = ", ".join(f"{column.name} {column.type}" for column in columns)
-        write(self.engine, source.table, rows_of(self.engine, schema, values))
+        put(self.engine, source.table, values)
         known = {row.id for row in source.model.rows}
         self._committed(
             source, source.model.rows | {row for row in rows if row.id not in known}

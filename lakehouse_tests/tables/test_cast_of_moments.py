@@ -42,6 +42,7 @@ def readable() -> Iterator[tuple[str, datetime, float | None]]:
     for day, between, time, gap, offset in product(DAYS, "T ", TIMES, GAPS, OFFSETS):
         at = datetime(*DAYS[day], *TIMES[time])  # type: ignore[arg-type]
         yield f"{day}{between}{time}{gap}{offset}", at, OFFSETS[offset]
+    yield from ((day, datetime(*DAYS[day]), None) for day in DAYS)
 
 
 def unreadable() -> Iterator[str]:
@@ -51,7 +52,9 @@ def unreadable() -> Iterator[str]:
         for time, offset in product(TIMES, NO_OFFSETS):
             yield f"{day}{between}{time}{gap}{offset}"
         yield from (f"{day}{between}{gap}x", f"{day}t20:15Z", f"{day}  20:15Z")
-    yield from ("2026-03-1T", "2026-03-1x", "2026-02-30T20:15Z", "20:15Z")
+    yield from ("2026-03-1T", "2026-03-1x", "2026-02-30", "2026-02-30T20:15Z", "20:15Z")
+    yield from ("2026", "2026-03", "soon", "2026-03-01 00:30:00 Asia/Tokyo")
+    yield from ("12026-03-01 08:00:00", "+12026-03-01 08:00:00", "0000-03-01 08:00:00")
 
 
 def cast(spark, texts: list[str], to: str) -> dict[str, str | None]:

@@ -80,37 +80,6 @@ def test_digits_are_those_from_0_to_9(spark, text, to):
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("2026-03-01", "2026-03-01"),
-        ("2026-03-01T15:30:00Z", "2026-03-01"),
-        ("2026-03-01T16:30:00Z", "2026-03-02"),
-        ("2026-02-30", None),
-        ("2026", None),
-    ],
-)
-def test_a_date_is_whole_and_a_moment_falls_on_its_day_there(spark, text, value):
-    assert cast(spark, text, "date", KUALA_LUMPUR) == value
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("2026-03-01T00:30:00", "2026-02-28 16:30:00"),
-        ("2026-03-01 00:30:00.123456", "2026-02-28 16:30:00.123456"),
-        ("2026-03-01T00:30:00+08:00", "2026-02-28 16:30:00"),
-        ("2026-03-01", "2026-02-28 16:00:00"),
-        ("2026-03-01 00:30:00 Asia/Tokyo", None),
-        ("2026", None),
-        ("2026-03", None),
-        ("soon", None),
-    ],
-)
-def test_a_moment_without_an_offset_was_written_there(spark, text, value):
-    assert cast(spark, text, "timestamp", KUALA_LUMPUR) == value
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
         ("2020-04-01T17:00:00.123456789Z", "2020-04-01 17:00:00.123456"),
         ("2020-03-29T02:30", "2020-03-29 01:30:00"),
         ("2020-10-25T02:30", "2020-10-25 00:30:00"),
@@ -119,23 +88,6 @@ def test_a_moment_without_an_offset_was_written_there(spark, text, value):
 )
 def test_what_a_moment_loses_and_what_is_taken_of_a_change_of_clocks(spark, text, value):
     assert cast(spark, text, "timestamp", "Europe/Rome") == value
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("2026-03-01", "2026-03-01 00:00:00"),
-        ("2026-03-01T08:00Z", None),
-        ("2026-02-30 08:00:00", None),
-        ("2024", None),
-        ("12026-03-01 08:00:00", None),
-        ("+12026-03-01 08:00:00", None),
-        ("0000-03-01 08:00:00", None),
-        ("soon", None),
-    ],
-)
-def test_a_time_on_the_wall_has_no_offset(spark, text, value):
-    assert cast(spark, text, "timestamp_ntz", KUALA_LUMPUR) == value
 
 
 @pytest.mark.parametrize("to", ["double", "float"])

@@ -85,6 +85,7 @@ def test_a_quarantine_follows_its_table() -> None:
     refusing = replace(CUSTOMERS, write=Merge(on="customer_id"), rules=[not_null("email")])
     assert refusing.quarantine is not None
     assert refusing.quarantine.subject == "customer_id"
+    assert refusing.quarantine.personal_columns == {"email"}
     nobody = replace(refusing, subject=None, no_subject="Why not.")
     assert nobody.quarantine is not None
     assert nobody.quarantine.no_subject == "Why not."

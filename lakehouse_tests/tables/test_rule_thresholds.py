@@ -11,11 +11,7 @@ from typing import Any
 import pytest
 
 from lakehouse.errors import DeclarationError
-from lakehouse.iceberg.rules.aggregate_rules import (
-    mean,
-    null_fraction,
-    total,
-)
+from lakehouse.iceberg.rules.aggregate_rules import mean, null_fraction, total
 from lakehouse.iceberg.rules.reconciliation import reconciles
 from lakehouse.iceberg.rules.rows import not_null
 from lakehouse.iceberg.rules.size_schema_and_freshness import (
@@ -106,10 +102,7 @@ def test_of_rows_are_shares_of_them(rule: Rule, levels: dict[int, str]) -> None:
             mean("v", Decimal("0.3"), Decimal("0.7")),
             {0.3: "holds", 0.7: "holds", 0.29: "fails", 0.71: "fails", math.nan: "fails"},
         ),
-        (
-            total("v", -math.inf, math.inf),
-            {Decimal(7): "holds", math.nan: "fails"},
-        ),
+        (total("v", -math.inf, math.inf), {Decimal(7): "holds", math.nan: "fails"}),
         (mean("v", Decimal("0.3"), 0.3), {0.3: "holds", Decimal("0.3"): "holds"}),
     ],
     ids=lambda found: str(found) if isinstance(found, dict) else None,

@@ -172,12 +172,7 @@ def carried_out(
         location = f"{step.table}-{now.timestamp()}.json"
         after[step.table] = replace(changed, metadata_location=location)
     records = [
-        record(
-            step.step,
-            after[step.table],
-            ended_at=now,
-            promised_cost_bytes=step.cost_bytes,
-        )
+        record(step.step, after[step.table], ended_at=now, promised_cost_bytes=step.cost_bytes)
         for step in plan.due
     ]
     return list(after.values()), records

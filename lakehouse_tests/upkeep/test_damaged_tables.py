@@ -3,18 +3,15 @@
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import pyarrow as pa
 import pytest
-from pyiceberg.schema import Schema
-from pyiceberg.types import LongType, NestedField
 
 from lakehouse.definitions import TABLES
 from lakehouse.errors import TableDamaged
-from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.settings import Settings
 from lakehouse.tables.table import Append, Column, IcebergTable
 from lakehouse.upkeep.upkeep_run import Upkept, carry_out, plan_run
+from lakehouse_tests.without_spark import create_numbers, engine_without_spark
 
 pytestmark = pytest.mark.unit
 
@@ -22,20 +19,13 @@ LOG = TABLES["monitoring.upkeep_runs"]
 NAMES = ("silver.fruits", "silver.other")
 
 
-def no_spark() -> None:
-    raise AssertionError("Spark was started")
-
-
 @pytest.fixture
 def engine(settings: Settings) -> Engine:
     """Two tables of two small files each."""
-    catalog = Catalog.of(settings)
-    catalog.client.create_namespace("silver")
+    made = engine_without_spark(settings)
     for name in NAMES:
-        table = catalog.client.create_table(name, Schema(NestedField(1, "id", LongType())))
-        for number in range(2):
-            table.append(pa.table({"id": [number]}))
-    return Engine(catalog, no_spark, settings.lock_dir, masking_key=b"testing")
+        create_numbers(made, name, [[0], [1]])
+    return made
 
 
 @pytest.fixture

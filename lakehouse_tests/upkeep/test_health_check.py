@@ -3,20 +3,13 @@
 import secrets
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import dagster as dg
-import pyarrow as pa
 import pytest
-from pyiceberg.schema import Schema
-from pyiceberg.table import Table
-from pyiceberg.types import LongType, NestedField
 
-from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.metadata.measured_health import (
-    PartitionHealth,
-    PartitionKey,
     TableHealth,
 )
 from lakehouse.iceberg.metadata.snapshots import read_history
@@ -40,46 +33,20 @@ from lakehouse.upkeep.health_checks import (
     health_checks,
     health_result,
 )
+from lakehouse_tests.upkeep.sick_tables import MB, NOW, partition, table
+from lakehouse_tests.without_spark import create_numbers, engine_without_spark
 
 ORDERS = IcebergTable(
     "silver.orders", "Orders.", [Column("id", "bigint")], write=Append(once_by=())
 )
-NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
-MB = 2**20
-
-
-def no_spark() -> None:
-    raise AssertionError("Spark was started")
 
 
 @pytest.fixture
 def engine(settings: Settings) -> Engine:
     """`silver.orders`, of two files."""
-    catalog = Catalog.of(settings)
-    catalog.client.create_namespace("silver")
-    orders = catalog.client.create_table(ORDERS.name, Schema(NestedField(1, "id", LongType())))
-    for number in range(2):
-        orders.append(pa.table({"id": [number]}))
-    return Engine(catalog, no_spark, settings.lock_dir, masking_key=b"testing")
-
-
-def orders(engine: Engine) -> Table:
-    return engine.catalog.load(ORDERS.name)
-
-
-def measured(*partitions: PartitionHealth, **parts) -> TableHealth:
-    return TableHealth(ORDERS.name, NOW, "m", 1, 2, 0, 128 * MB, partitions, **parts)
-
-
-def partition(value: int, **parts) -> PartitionHealth:
-    sizes = {
-        "rows": 100,
-        "data_files": 1,
-        "data_bytes": MB,
-        "small_files": 1,
-        "small_bytes": MB,
-    }
-    return PartitionHealth(PartitionKey(0, (("id", value),)), **sizes | parts)
+    made = engine_without_spark(settings)
+    create_numbers(made, ORDERS.name, [[0], [1]])
+    return made
 
 
 def result(rule: HealthRule, health: TableHealth, engine: Engine) -> RuleResult:
@@ -105,12 +72,16 @@ def test_an_ordinary_table_is_healthy(engine: Engine) -> None:
 
 
 def small_files(files: int, deletes: int = 0) -> TableHealth:
-    worst = partition(7, data_files=files, small_files=files, delete_files=deletes)
-    return measured(partition(1), worst, partition(9))
+    worst = partition(7, small=files, small_bytes=MB, data_bytes=MB, delete_files=deletes)
+    return table(ORDERS.name, partition(1, small=1), worst, partition(9, small=1))
 
 
 def manifests(count: int, size_bytes: int) -> TableHealth:
-    return measured(partition(1), manifests=count, manifest_bytes=size_bytes)
+    return table(ORDERS.name, partition(1), manifests=count, manifest_bytes=size_bytes)
+
+
+def deleted(rows: int) -> TableHealth:
+    return table(ORDERS.name, partition(1, rows=100, deleted_rows=rows))
 
 
 @pytest.mark.parametrize(
@@ -119,12 +90,12 @@ def manifests(count: int, size_bytes: int) -> TableHealth:
         (needless_files(), small_files(51), 50, (True, "WARN")),
         (needless_files(), small_files(26, deletes=26), 51, (False, "WARN")),
         (needless_files(), small_files(501, deletes=1), 501, (False, "ERROR")),
-        (deleted_rows(), measured(partition(1, deleted_rows=20)), 0.2, (True, "WARN")),
-        (deleted_rows(), measured(partition(1, deleted_rows=21)), 0.21, (False, "WARN")),
-        (deleted_rows(), measured(partition(1, deleted_rows=51)), 0.51, (False, "ERROR")),
-        (kept_snapshots(2, warn_above=2), measured(), 2, (True, "WARN")),
-        (kept_snapshots(2, warn_above=1), measured(), 2, (False, "WARN")),
-        (kept_snapshots(1, warn_above=None), measured(), 2, (False, "ERROR")),
+        (deleted_rows(), deleted(20), 0.2, (True, "WARN")),
+        (deleted_rows(), deleted(21), 0.21, (False, "WARN")),
+        (deleted_rows(), deleted(51), 0.51, (False, "ERROR")),
+        (kept_snapshots(2, warn_above=2), table(ORDERS.name), 2, (True, "WARN")),
+        (kept_snapshots(2, warn_above=1), table(ORDERS.name), 2, (False, "WARN")),
+        (kept_snapshots(1, warn_above=None), table(ORDERS.name), 2, (False, "ERROR")),
         (needless_manifests(), manifests(300, MB), 299, (False, "WARN")),
         (needless_manifests(), manifests(300, 300 * 8 * MB), 0, (True, "WARN")),
     ],
@@ -142,7 +113,7 @@ def test_a_metric_above_its_limit_warns_and_far_above_is_an_error(
 
 
 def test_a_table_without_rows_has_no_share_of_deleted_rows(engine: Engine) -> None:
-    assert result(deleted_rows(), measured(), engine).value is None
+    assert result(deleted_rows(), table(ORDERS.name), engine).value is None
 
 
 @pytest.mark.parametrize(
@@ -159,11 +130,11 @@ def test_branches_of_dead_writers_and_old_refusals_are_stray(
 ) -> None:
     began = int((NOW - age).timestamp() * 1000)
     name = f"{branch}_{began:012x}{secrets.token_hex(10)}"
-    table = orders(engine)
-    with table.manage_snapshots() as change:
-        change.create_branch(table.current_snapshot().snapshot_id, name)
-        change.create_branch(table.current_snapshot().snapshot_id, "side")
-    found = result(stray_branches(), measured(), engine)
+    loaded = engine.catalog.load(ORDERS.name)
+    with loaded.manage_snapshots() as change:
+        for branch_name in (name, "side"):
+            change.create_branch(loaded.current_snapshot().snapshot_id, branch_name)
+    found = result(stray_branches(), table(ORDERS.name), engine)
     assert (found.value, found.note) == ((1, name) if is_stray else (0, ""))
     assert check([found]) == (not is_stray, "WARN")
 

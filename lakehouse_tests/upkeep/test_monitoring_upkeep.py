@@ -13,6 +13,7 @@ from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.write.append_without_spark import append_once
 from lakehouse.upkeep.upkeep_run import Upkept, carry_out, plan_run
+from lakehouse_tests.without_spark import no_spark
 
 METRICS = TABLES["monitoring.data_quality_metrics"]
 UPKEPT = Upkept(TABLES, TABLES["monitoring.upkeep_runs"], TABLES["monitoring.table_health"])
@@ -30,10 +31,6 @@ def append(engine: Engine, run_id: str, at: datetime) -> int | None:
         "run_id": run_id,
     }
     return append_once(engine, METRICS, [row], run_id, made_at="measured_at")
-
-
-def no_spark() -> None:
-    raise AssertionError("Spark was started")
 
 
 @pytest.mark.long

@@ -12,11 +12,8 @@ from urllib.parse import urlsplit
 import dagster as dg
 import pyarrow as pa
 import pytest
-from pyiceberg.schema import Schema
-from pyiceberg.types import LongType, NestedField
 
 from lakehouse.definitions import TABLES
-from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.metadata.health_measurement import read_table_health
 from lakehouse.iceberg.metadata.measured_health import SnapshotPin
@@ -25,6 +22,7 @@ from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.runs.instance import open_instance
 from lakehouse.settings import Settings
 from lakehouse.upkeep.health_records import record_health
+from lakehouse_tests.without_spark import create_numbers, engine_without_spark
 
 HEALTH = TABLES["monitoring.table_health"]
 DECLARED = ("silver.fruits", "gold.customer_profiles", HEALTH.name)
@@ -32,21 +30,13 @@ NAMES = ("silver.fruits", "silver.other")
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
-def no_spark() -> None:
-    raise AssertionError("Spark was started")
-
-
 @pytest.fixture
 def engine(settings: Settings) -> Engine:
     """Two tables, of two files and of none; nothing declares the second."""
-    catalog = Catalog.of(settings)
-    catalog.client.create_namespace("silver")
-    schema = Schema(NestedField(1, "id", LongType()))
-    fruits = catalog.client.create_table("silver.fruits", schema)
-    catalog.client.create_table("silver.other", schema)
-    for number in range(2):
-        fruits.append(pa.table({"id": [number]}))
-    return Engine(catalog, no_spark, settings.lock_dir, masking_key=b"testing")
+    made = engine_without_spark(settings)
+    create_numbers(made, "silver.fruits", [[0], [1]])
+    create_numbers(made, "silver.other")
+    return made
 
 
 @pytest.fixture

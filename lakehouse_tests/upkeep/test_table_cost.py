@@ -5,18 +5,12 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from pyiceberg.schema import Schema
-from pyiceberg.types import LongType, NestedField
 
 from lakehouse.errors import UsageError
-from lakehouse.iceberg.catalog.catalog import Catalog
-from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.metadata.snapshots import History, Snapshot
 from lakehouse.iceberg.metadata.table_locations import list_location
 from lakehouse.settings import Settings
-from lakehouse.upkeep.table_cost import (
-    PRICES as PRICE_FILE,
-)
+from lakehouse.upkeep.table_cost import PRICES as PRICE_FILE
 from lakehouse.upkeep.table_cost import (
     Price,
     Prices,
@@ -30,6 +24,7 @@ from lakehouse.upkeep.table_cost import (
 from lakehouse.upkeep.upkeep_records import UpkeepRecord
 from lakehouse_tests.iceberg.upkeep.tables import put_orphan
 from lakehouse_tests.upkeep.sick_tables import NOW
+from lakehouse_tests.without_spark import create_numbers, engine_without_spark
 
 pytestmark = pytest.mark.unit
 
@@ -47,12 +42,8 @@ PRICES = Prices(
 
 
 def test_each_file_of_a_location_counts_once(settings: Settings) -> None:
-    catalog = Catalog.of(settings)
-    catalog.client.create_namespace("silver")
-    table = catalog.client.create_table("silver.t", Schema(NestedField(1, "id", LongType())))
-    table.append(pa.table({"id": [1]}))
-    table.overwrite(pa.table({"id": [2]}))
-    engine = Engine(catalog, lambda: None, settings.lock_dir, masking_key=b"testing")
+    engine = engine_without_spark(settings)
+    create_numbers(engine, "silver.t", [[1]]).overwrite(pa.table({"id": [2]}))
     orphan = put_orphan(engine, "data/killed.parquet", days_old=1, name="silver.t")
 
     storage = read_storage(engine, "silver.t")

@@ -1,6 +1,5 @@
 """Read frequency of tables, from the metrics of runs."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import dagster as dg
@@ -10,12 +9,12 @@ from lakehouse.assets.monitoring.data_quality_metrics import TABLE as METRICS
 from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.iceberg.read.scanned_files import READ_SHARE
 from lakehouse.iceberg.write.append_without_spark import append_once
-from lakehouse.orchestration.deployment import open_engine
 from lakehouse.quality.metrics.metric import Metric
 from lakehouse.quality.metrics.run_metrics import of_write
 from lakehouse.settings import Settings
 from lakehouse.upkeep.table_reads import reads_a_day
 from lakehouse_tests.upkeep.sick_tables import NOW
+from lakehouse_tests.without_spark import engine_without_spark
 
 pytestmark = pytest.mark.unit
 
@@ -37,10 +36,7 @@ def test_a_write_measures_the_share_of_each_input_that_it_read() -> None:
 
 
 def test_reads_of_the_last_two_weeks_are_counted(settings: Settings) -> None:
-    def no_spark() -> None:
-        raise AssertionError("Spark was started")
-
-    engine = replace(open_engine(settings), session=no_spark)
+    engine = engine_without_spark(settings)
     assert reads_a_day(engine.catalog, METRICS.name, NOW) == {}
     for days, share in ((1, 1.0), (13, 0.5), (15, 1.0)):
         at = NOW - timedelta(days=days)

@@ -7,16 +7,10 @@ from datetime import timedelta
 import pytest
 
 from lakehouse.assets.monitoring.upkeep_runs import TABLE as LOG
-from lakehouse.iceberg.catalog.engine import Engine
-from lakehouse.orchestration.deployment import open_engine
 from lakehouse.settings import Settings
-from lakehouse.upkeep.upkeep_records import (
-    PastUpkeep,
-    UpkeepRecord,
-    past_upkeep,
-    record_upkeep,
-)
+from lakehouse.upkeep.upkeep_records import PastUpkeep, UpkeepRecord, past_upkeep, record_upkeep
 from lakehouse_tests.upkeep.sick_tables import NOW
+from lakehouse_tests.without_spark import engine_without_spark
 
 pytestmark = pytest.mark.unit
 
@@ -46,17 +40,8 @@ def test_fields_of_earlier_releases_are_ignored() -> None:
     assert UpkeepRecord.from_json(json.dumps(stored)) == RECORD
 
 
-@pytest.fixture
-def engine(settings: Settings) -> Engine:
-    """An engine that has no Spark."""
-
-    def no_spark() -> None:
-        raise AssertionError("Spark was started")
-
-    return replace(open_engine(settings), session=no_spark)
-
-
-def test_a_run_is_recorded_once_and_read_as_it_was(engine: Engine) -> None:
+def test_a_run_is_recorded_once_and_read_as_it_was(settings: Settings) -> None:
+    engine = engine_without_spark(settings)
     records = [RECORD, replace(RECORD, table="silver.u", step="expire_snapshots")]
     assert past_upkeep(engine.catalog, LOG.name, NOW) == PastUpkeep()
     assert record_upkeep(engine, LOG, [], "run_0") is None
@@ -71,7 +56,8 @@ def test_a_run_is_recorded_once_and_read_as_it_was(engine: Engine) -> None:
     assert [(row["promised_fewer_files"], row["fewer_files"]) for row in rows] == [(11, 11)] * 2
 
 
-def test_records_older_than_a_quarter_are_not_read(engine: Engine) -> None:
+def test_records_older_than_a_quarter_are_not_read(settings: Settings) -> None:
+    engine = engine_without_spark(settings)
     for days in (89, 91):
         record = replace(RECORD, ended_at=NOW - timedelta(days=days))
         record_upkeep(engine, LOG, [record], f"run_{days}")

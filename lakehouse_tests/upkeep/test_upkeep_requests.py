@@ -7,12 +7,9 @@ from functools import partial
 import pyarrow as pa
 import pytest
 from botocore.exceptions import ClientError
-from pyiceberg.schema import Schema
 from pyiceberg.table import Table
-from pyiceberg.types import LongType, NestedField
 
 from lakehouse.assets.monitoring.upkeep_runs import TABLE as RECORDS
-from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.erasure.remove_unnamed import remove_unnamed
 from lakehouse.iceberg.metadata.health_measurement import read_table_health
@@ -21,19 +18,11 @@ from lakehouse.iceberg.upkeep.remove_orphans import remove_lost_metadata
 from lakehouse.settings import Settings
 from lakehouse.tables.table import Append, Column, IcebergTable
 from lakehouse.upkeep.upkeep_plan import PlannedStep, UpkeepPlan
-from lakehouse.upkeep.upkeep_run import (
-    Upkept,
-    carry_out,
-    plan_run,
-    with_cached_locations,
-)
+from lakehouse.upkeep.upkeep_run import Upkept, carry_out, plan_run, with_cached_locations
 from lakehouse_tests.iceberg.upkeep.tables import make_older_on_s3
+from lakehouse_tests.without_spark import create_numbers, engine_without_spark
 
 pytestmark = pytest.mark.unit
-
-
-def no_spark() -> None:
-    raise AssertionError("Spark was started")
 
 
 def declared(name: str) -> IcebergTable:
@@ -48,11 +37,10 @@ def engine(aws_settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Engine:
     """Two databases of an account, one of which is others', with a table each."""
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
-    catalog = Catalog.of(aws_settings)
+    made = engine_without_spark(aws_settings)
     for name in ("silver.first", "others.table"):
-        catalog.client.create_namespace(name.split(".")[0])
-        catalog.client.create_table(name, Schema(NestedField(1, "id", LongType())))
-    return Engine(catalog, no_spark, aws_settings.lock_dir, masking_key=b"testing")
+        create_numbers(made, name)
+    return made
 
 
 def upkept(engine: Engine, count: int) -> Upkept:
@@ -210,12 +198,9 @@ def test_metadata_of_a_killed_commit_goes_where_nobody_may_list_databases(
 def test_the_embedded_catalog_tells_of_tables_that_nobody_declared_too(
     settings: Settings,
 ) -> None:
-    catalog = Catalog.of(settings)
-    catalog.client.create_namespace("own")
-    catalog.client.create_table("own.table", Schema(NestedField(1, "id", LongType())))
+    engine = engine_without_spark(settings)
+    create_numbers(engine, "own.table")
     kept = Upkept({LOG.name: LOG, HEALTH.name: HEALTH}, LOG, HEALTH)
-    looked = with_cached_locations(
-        Engine(catalog, no_spark, settings.lock_dir, masking_key=b"testing"), kept
-    )
+    looked = with_cached_locations(engine, kept)
     assert set(looked.catalog.metadata_locations()) == {"own.table"}
     assert kept.tables(looked) == []

@@ -11,8 +11,10 @@ import pytest
 from lakehouse.cli.tables.maintain import _print_plan
 from lakehouse.iceberg.commit.branch import audit_branch
 from lakehouse.iceberg.metadata.measured_health import RefHealth, SnapshotPin, TableHealth
+from lakehouse.iceberg.upkeep.step_result import StepName
 from lakehouse.upkeep.planner import Known, plan_upkeep
 from lakehouse.upkeep.upkeep_plan import PlannedStep, UpkeepPlan
+from lakehouse.upkeep.upkeep_records import UpkeepRecord
 from lakehouse_tests.upkeep.sick_tables import (
     MB,
     NOW,
@@ -41,10 +43,7 @@ def work(step: PlannedStep) -> dict[str, Any]:
 @pytest.mark.parametrize(("small", "large"), [(0, 9), (1, 0), (1, 60)])
 def test_a_single_small_file_is_never_rewritten(small: int, large: int, by_name: bool) -> None:
     alone = partition(
-        small=small,
-        data_files=small + large,
-        data_bytes=small * MB + large * TARGET,
-        rows=100,
+        small=small, data_files=small + large, data_bytes=small * MB + large * TARGET, rows=100
     )
     assert not planned(table("silver.t", alone), "compact", by_name=by_name).is_due
 
@@ -163,15 +162,6 @@ def test_a_dry_run_names_the_reader_that_retains_snapshots(
     assert "for the watermark of silver.fruits needs that of" in capsys.readouterr().out
 
 
-def test_snapshots_expire_once_a_day_unless_a_user_names_the_table() -> None:
-    health = with_snapshots(*OLD)
-    lately = record("expire_snapshots", health, 0.5, metadata_location="other.json")
-    step = planned(health, "expire_snapshots", lately)
-    assert (step.is_due, step.not_before) == (False, NOW + timedelta(days=0.5))
-    assert planned(health, "expire_snapshots", lately, by_name=True).is_due
-    assert planned(health, "expire_snapshots", record("expire_snapshots", health, 1)).is_due
-
-
 def audit(days: float) -> str:
     return audit_branch(write_id(days))
 
@@ -227,16 +217,36 @@ def test_manifests_that_the_last_rewrite_could_not_merge_are_not_retried() -> No
     assert planned(replace(health, manifests=45), "rewrite_manifests", before).is_due
 
 
-def test_files_are_listed_first_and_then_weekly_after_a_change() -> None:
-    health = table("silver.t", partition(small=1), snapshot_times=(days_ago(8),))
-    assert planned(health, "remove_orphans").is_due
-    lately = record("remove_orphans", health, 3, metadata_location="other.json")
-    step = planned(health, "remove_orphans", lately)
-    assert (step.is_due, step.not_before) == (False, NOW + timedelta(days=4))
-    assert planned(health, "remove_orphans", lately, by_name=True).is_due
-    assert planned(
-        health, "remove_orphans", record("remove_orphans", health, 7, metadata_location="o")
-    ).is_due
+LISTED = table("silver.t", partition(small=1), snapshot_times=(days_ago(8),))
+LOST = table("silver.t", partition(small=1), lost_metadata_files=("a.json", "b.json"))
+
+
+@pytest.mark.parametrize(
+    ("step", "health", "days"),
+    [
+        ("expire_snapshots", with_snapshots(*OLD), 1),
+        ("remove_orphans", LISTED, 7),
+        ("remove_lost_metadata", LOST, 1),
+    ],
+)
+def test_a_step_waits_for_its_interval_unless_a_user_names_the_table(
+    step: StepName, health: TableHealth, days: int
+) -> None:
+    def done(days_ago: float) -> UpkeepRecord:
+        return record(step, health, days_ago, metadata_location="other.json")
+
+    assert planned(health, step).is_due
+    waiting = planned(health, step, done(days / 2))
+    assert (waiting.is_due, waiting.not_before) == (False, NOW + timedelta(days=days / 2))
+    assert planned(health, step, done(days / 2), by_name=True).is_due
+    assert planned(health, step, done(days)).is_due
+
+
+def test_metadata_files_that_no_log_names_are_removed() -> None:
+    assert planned(LOST, "remove_lost_metadata").reason == (
+        "2 metadata.json files that no log names (1 or more)"
+    )
+    assert not planned(table("silver.t"), "remove_lost_metadata").is_due
 
 
 def test_files_of_a_young_table_are_not_listed() -> None:
@@ -258,20 +268,6 @@ def test_unchanged_files_are_listed_once_more_when_all_are_old_enough() -> None:
     much_later = NOW + timedelta(days=100)
     step = planned(health, "remove_orphans", before, final, now=much_later)
     assert (step.is_due, step.not_before) == (False, None)
-
-
-def test_lost_metadata_files_are_removed_at_most_daily() -> None:
-    health = table("silver.t", partition(small=1), lost_metadata_files=("a.json", "b.json"))
-    assert planned(health, "remove_lost_metadata").reason == (
-        "2 metadata.json files that no log names (1 or more)"
-    )
-    before = record("remove_lost_metadata", health, 0.5)
-    step = planned(health, "remove_lost_metadata", before)
-    assert (step.is_due, step.not_before) == (False, NOW + timedelta(days=0.5))
-    assert planned(
-        health, "remove_lost_metadata", record("remove_lost_metadata", health, 1)
-    ).is_due
-    assert not planned(table("silver.t"), "remove_lost_metadata").is_due
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.commit.commit_retries import retry_on_refs
 from lakehouse.iceberg.commit.lock import WriteLog
-from lakehouse.iceberg.metadata.snapshots import MAIN, History, from_milliseconds, read_history
+from lakehouse.iceberg.metadata.snapshots import MAIN, from_milliseconds, read_history
 from lakehouse.tables.quoting import identifier, literal
 
 AUDIT_KEPT_FOR = timedelta(days=1)
@@ -32,8 +32,7 @@ def refused_branch(write_id: str) -> str:
 
 
 def begun_at(branch: str) -> datetime | None:
-    """Return the start time of a write from its audit or refused branch; None for other
-    branches.
+    """Return the start time of a write from its branch; None for other branches.
 
     The branch's commit is not sufficient: that of main can be a year old.
     """
@@ -69,10 +68,7 @@ def is_refused(branch: str) -> bool:
 
 def create_branch(engine: Engine, table: str, branch: str) -> None:
     """Create a branch at main; for a table without a snapshot, at an empty one."""
-    statement = (
-        f"ALTER TABLE {engine.catalog.sql_name(table)} CREATE BRANCH {identifier(branch)}"
-    )
-    retry_on_refs(lambda: engine.sql(statement), done=lambda: _has(engine, table, branch))
+    _change(engine, table, branch, f"CREATE BRANCH {identifier(branch)}")
 
 
 def keep_refused(
@@ -83,21 +79,26 @@ def keep_refused(
     :param kept_for: at least a day; truncated to days.
     """
     branch = refused_branch(write_id)
-    statement = (
-        f"ALTER TABLE {engine.catalog.sql_name(table)} CREATE BRANCH {identifier(branch)} "
-        f"AS OF VERSION {snapshot_id} RETAIN {kept_for.days} DAYS"
-    )
-    retry_on_refs(lambda: engine.sql(statement), done=lambda: _has(engine, table, branch))
+    version = f"AS OF VERSION {snapshot_id} RETAIN {kept_for.days} DAYS"
+    _change(engine, table, branch, f"CREATE BRANCH {identifier(branch)} {version}")
     return branch
 
 
 def drop_branch(engine: Engine, table: str, branch: str) -> None:
     """Drop a branch if it exists."""
-    statement = (
-        f"ALTER TABLE {engine.catalog.sql_name(table)} DROP BRANCH IF EXISTS"
-        f" {identifier(branch)}"
+    change = f"DROP BRANCH IF EXISTS {identifier(branch)}"
+    _change(engine, table, branch, change, drops=True)
+
+
+def _change(
+    engine: Engine, table: str, branch: str, change: str, *, drops: bool = False
+) -> None:
+    """Create or drop a branch; after a failure, look whether it happened."""
+    statement = f"ALTER TABLE {engine.catalog.sql_name(table)} {change}"
+    retry_on_refs(
+        lambda: engine.sql(statement),
+        done=lambda: (branch in read_history(engine, table).refs) is not drops,
     )
-    retry_on_refs(lambda: engine.sql(statement), done=lambda: not _has(engine, table, branch))
 
 
 def fast_forward(engine: Engine, table: str, branch: str, write_id: str) -> None:
@@ -117,26 +118,11 @@ def fast_forward(engine: Engine, table: str, branch: str, write_id: str) -> None
 
 
 def drop_abandoned_branches(engine: Engine, table: str, log: WriteLog) -> None:
-    """Drop the branches of dead writers: of this host, and old ones of other hosts; requires
-    the lock.
-    """
-    history = read_history(engine, table)
-    abandoned = {audit_branch(write_id) for write_id in log.unfinished()} & set(history.refs)
-    for branch in abandoned | _abandoned_on_other_hosts(
-        history, datetime.now(UTC) - AUDIT_KEPT_FOR
-    ):
-        drop_branch(engine, table, branch)
-
-
-def _abandoned_on_other_hosts(history: History, before: datetime) -> set[str]:
-    # A live writer on another host whose branch is dropped retries; nothing is lost.
-    left = set()
-    for branch in filter(is_audit, history.refs):
+    """Drop the branches of dead writers, of this host and old ones; requires the lock."""
+    own = {audit_branch(write_id) for write_id in log.unfinished()}
+    before = datetime.now(UTC) - AUDIT_KEPT_FOR
+    for branch in filter(is_audit, read_history(engine, table).refs):
         begun = begun_at(branch)
-        if begun and begun < before:
-            left.add(branch)
-    return left
-
-
-def _has(engine: Engine, table: str, branch: str) -> bool:
-    return branch in read_history(engine, table).refs
+        # A live writer on another host whose branch is dropped retries; nothing is lost.
+        if branch in own or (begun and begun < before):
+            drop_branch(engine, table, branch)

@@ -96,6 +96,11 @@ def classify(error: BaseException) -> Failure:
     return Failure.OTHER
 
 
+def first_line(error: Exception) -> str:
+    """Return the start of an error's message; its type if it has none."""
+    return [*str(error).strip().splitlines(), type(error).__name__][0][:200]
+
+
 def pause(attempt: int) -> None:
     """Sleep before attempt number `attempt + 1`: exponential, up to 5 s, with full jitter."""
     time.sleep(random.uniform(0, min(_LONGEST_PAUSE_SECONDS, 0.1 * 2**attempt)))
@@ -124,6 +129,6 @@ def retry_on_refs(
     raise CommitUnknown(
         f"A change of the table's branches was tried {REF_ATTEMPTS} times, and each time the"
         " catalog did not report whether it happened:"
-        f" {str(last).strip().splitlines()[0][:200]!r}.",
+        f" {first_line(last)!r}.",
         next_step="Check the table's history for the change before you run this again.",
     ) from last

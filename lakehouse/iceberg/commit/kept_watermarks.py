@@ -47,8 +47,7 @@ def missing_properties(history: History) -> CommitProperties | None:
 def carried_properties(history: History, kind: Kind) -> CommitProperties:
     """Return the properties of a commit on main that repeats what main was computed from.
 
-    They include the record of an unchanged run, which applies only to the current snapshot of
-    main.
+    They include the record of an unchanged run, which applies only to the current main.
     """
     watermarks = _watermarks(history)
     # The declaration of the last write is kept: rows of another tool may not match the

@@ -44,14 +44,12 @@ class Overridden:
 def publish_refused(
     engine: Engine, table: IcebergTable, run_id: str, *, by: str, why: str
 ) -> Overridden:
-    """Move main to the blocked candidate of a run; a commit on top records the user and the
-    reason.
+    """Move main to the blocked candidate of a run, if main does not have it already.
 
-    Nothing is published if main has the candidate already.
+    A commit on top records the user and the reason.
 
     :param run_id: the run id, or a unique prefix.
-    :raises UsageError: if there is no such candidate, or if main has moved since; nothing is
-        published.
+    :raises UsageError: if there is no such candidate, or if main has moved since.
     """
     with table_lock(engine, table.name):
         history = read_history(engine, table.name)
@@ -77,7 +75,9 @@ def publish_refused(
         # The last commit of the candidate can be an erasure.
         commit = candidate.commit or CommitProperties("write", "")
         write_id = branch.new_write_id()
-        with notifying(engine, _write_of(table, write_id, commit)) as report:
+        read = commit.read or commit.inputs
+        pins = {name: Pin(name, snapshot_id) for name, snapshot_id in read.items()}
+        with notifying(engine, BegunWrite(table, write_id, Run(commit.run_id), pins)) as report:
             recorded = replace(commit, kind="write", write_id=write_id)
             # On top of the candidate, with its commit properties, so that it is not stale.
             properties = {OVERRIDDEN_BY: by, OVERRIDDEN_FOR: why, _BRANCH: name}
@@ -92,20 +92,12 @@ def publish_refused(
             report(outcome)
         branch.drop_branch(engine, table.name, name)
         return Overridden(
-            table.name,
-            _run(candidate),
-            published.snapshot_id,
-            name,
-            published.rows,
-            by,
-            why,
+            table.name, _run(candidate), published.snapshot_id, name, published.rows, by, why
         )
 
 
 def _published_already(history: History, run_id: str) -> Overridden | None:
-    """Return the candidate of a run if a user has published it; None if main has another
-    snapshot, or no record of the branch.
-    """
+    """Return the candidate of a run if a user has published it as the current snapshot."""
     main = history.main
     if main is None or not run_id or not _run(main).startswith(run_id):
         return None
@@ -121,13 +113,6 @@ def _published_already(history: History, run_id: str) -> Overridden | None:
         main.summary[OVERRIDDEN_FOR],
         is_again=True,
     )
-
-
-def _write_of(table: IcebergTable, write_id: str, candidate: CommitProperties) -> BegunWrite:
-    """Return the publish as a separate write, with the candidate's run and inputs."""
-    read = candidate.read or candidate.inputs
-    pins = {name: Pin(name, snapshot_id) for name, snapshot_id in read.items()}
-    return BegunWrite(table, write_id, Run(candidate.run_id), pins)
 
 
 def _prepared(history: History, run_id: str, kept_for: timedelta) -> tuple[str, Snapshot]:

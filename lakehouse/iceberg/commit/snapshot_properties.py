@@ -27,19 +27,16 @@ if TYPE_CHECKING:
 
 def set_property(engine: Engine, table: str, name: str, value: str) -> None:
     """Set a property of a table; retried after conflicts."""
-    statement = (
-        f"ALTER TABLE {engine.catalog.sql_name(table)} SET TBLPROPERTIES"
-        f" ({literal(name)} = {literal(value)})"
-    )
-    retry_on_refs(lambda: engine.sql(statement))
+    _alter(engine, table, f"SET TBLPROPERTIES ({literal(name)} = {literal(value)})")
 
 
 def unset_property(engine: Engine, table: str, name: str) -> None:
     """Remove a property of a table, if it exists."""
-    statement = (
-        f"ALTER TABLE {engine.catalog.sql_name(table)} UNSET TBLPROPERTIES IF EXISTS"
-        f" ({literal(name)})"
-    )
+    _alter(engine, table, f"UNSET TBLPROPERTIES IF EXISTS ({literal(name)})")
+
+
+def _alter(engine: Engine, table: str, change: str) -> None:
+    statement = f"ALTER TABLE {engine.catalog.sql_name(table)} {change}"
     retry_on_refs(lambda: engine.sql(statement))
 
 

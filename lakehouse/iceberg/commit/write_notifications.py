@@ -1,6 +1,4 @@
-"""Notify the engine's listener of the start and outcome of each write, also if its process was
-killed.
-"""
+"""Report the start and outcome of each write to the listener, also of killed ones."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,8 +14,7 @@ from lakehouse.tables.table import IcebergTable
 
 @contextmanager
 def notifying(engine: Engine, write: BegunWrite) -> Iterator[Callable[[Outcome], None]]:
-    """Notify the listener of the start and the outcome of a write; yields a function to report
-    the outcome.
+    """Notify the listener of the start of a write; yields a function to report its outcome.
 
     After an interrupt or an unknown outcome, `report_unfinished` of the next writer reports it.
     """
@@ -30,9 +27,7 @@ def notifying(engine: Engine, write: BegunWrite) -> Iterator[Callable[[Outcome],
 
 
 def report_unfinished(engine: Engine, table: IcebergTable) -> None:
-    """Report the outcome of unfinished writes; requires the lock, under which their writers are
-    dead.
-    """
+    """Report writes whose writers are dead; requires the lock."""
     write_ids = engine.listener.unended(table.name)
     if not write_ids:
         return
@@ -63,8 +58,7 @@ def _report_failure(engine: Engine, write: BegunWrite, error: Exception) -> None
 def published_of(
     table: str, line: Sequence[Snapshot], write_id: str, *other_ids: str
 ) -> Published | None:
-    """Return what a write published, from its commits on a line of snapshots; None if it has
-    none.
+    """Return what a write published, from its commits on a line of snapshots, if any.
 
     :param other_ids: other writes whose commits it also published.
     """

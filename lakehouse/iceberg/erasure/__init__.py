@@ -1,3 +1,1 @@
-"""Deletes the rows of data subjects from tables and from all files that Iceberg retains, and
-keeps them out of later writes.
-"""
+"""Deletes rows of data subjects from all files of tables, and keeps them out later."""

@@ -11,10 +11,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from lakehouse.errors import ErasureFailed
-from lakehouse.iceberg.catalog.pyiceberg_internals import (
-    commit_updates,
-    delete_manifest_writer,
-)
+from lakehouse.iceberg.catalog.pyiceberg_internals import commit_updates, delete_manifest_writer
 from lakehouse.iceberg.metadata.manifests import read_manifests
 
 if TYPE_CHECKING:
@@ -46,8 +43,7 @@ def commit_files(
     operation: str,
     rewrites_manifests: bool,
 ) -> None:
-    """Change the files of a branch or tag in one commit, and refresh the table; a tag then
-    points at a new snapshot.
+    """Change the files of a branch or tag in one commit, and refresh the table.
 
     It is not retried: after another commit, the files to remove have to be searched again.
 

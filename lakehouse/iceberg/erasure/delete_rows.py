@@ -60,9 +60,7 @@ class DeletedRows:
 
     table: str
     rows: Mapping[str, int] = field(default_factory=dict)
-    """Rows that this call deleted, by branch or tag; except on main, including those that delete
-    files already hid.
-    """
+    """Deleted rows by branch or tag; those that delete files hid count except on main."""
     of_request: tuple[ErasedRef, ...] = ()
     """Deletions of the request by this and earlier calls, if the commits are retained."""
     moved_tags: Mapping[str, int] = field(default_factory=dict)
@@ -206,9 +204,7 @@ def _delete_positions(
 def _rewrite_files(
     loaded: "Table", ref: str, found: Sequence[FileRows], properties: Mapping[str, str]
 ) -> None:
-    """Rewrite the files of a branch or tag without the rows, and without rows that were deleted
-    before.
-    """
+    """Rewrite the files of a branch or tag without these and earlier deleted rows."""
     rewritten = [rewrite_without(loaded, file.file, file.omitted) for file in found]
     delete_files = {file for rows in found for file in rows.delete_files}
     tasks = planned_files(loaded, loaded.metadata.refs[ref].snapshot_id) if delete_files else []

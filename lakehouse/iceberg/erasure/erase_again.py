@@ -15,8 +15,7 @@ SET_BACK = "set-back"
 
 
 def erase_again(engine: Engine, table: IcebergTable, row_filter: RowFilter) -> None:
-    """Erase the rows of suppressed data subjects from main if it was rolled back to a snapshot
-    before an erasure; otherwise only metadata is read.
+    """Erase suppressed data subjects if main was rolled back to before an erasure.
 
     :raises TableBusy: if another process holds the table for longer than a writer waits.
     """

@@ -28,8 +28,7 @@ class ErasedRef:
 
 
 def erasure_properties(history: History, ref: str, request: str, rows: int) -> dict[str, str]:
-    """Return the properties of a commit that deletes rows from a branch or tag; inputs and run
-    are those of its head.
+    """Return the properties of a commit that deletes rows, with inputs and run of its head.
 
     :param rows: their number; 0 for a commit that only rewrites files.
     """
@@ -55,9 +54,7 @@ def erased_refs(history: History, request: str) -> tuple[ErasedRef, ...]:
 
 
 def rows_erased_between(history: History, since_id: int, until_id: int) -> int:
-    """Count the rows that erasures deleted after one snapshot up to another, if the snapshots
-    are retained.
-    """
+    """Count the rows that erasures deleted between two snapshots, if these are retained."""
     since = history.between(since_id, until_id) or []
     return _rows(snapshot for snapshot in since if snapshot.is_erasure)
 
@@ -65,8 +62,7 @@ def rows_erased_between(history: History, since_id: int, until_id: int) -> int:
 def touched_partitions(
     engine: Engine, table: str, request: str, column: str, rows: int
 ) -> set[Any] | None:
-    """Return the values of a partition column in the rows that a request deleted from main; None
-    if the partitioning or the retained commits do not show all of them.
+    """Return the partition values of the rows that a request deleted from main, if known.
 
     :param column: the `by` of the reader's input.
     :param rows: the number of rows that the request deleted from main.

@@ -127,9 +127,7 @@ def person_columns(
 
 
 def _fields_called(loaded: "Table", names: frozenset[str]) -> "list[NestedField]":
-    """Return the fields of these names in the current schema; if it has none, in former ones,
-    since old files contain dropped columns.
-    """
+    """Return the fields of these names in the current schema, else in former ones."""
     for schemas in ([loaded.schema()], loaded.schemas().values()):
         fields = {
             one.field_id: one
@@ -145,8 +143,7 @@ def _fields_called(loaded: "Table", names: frozenset[str]) -> "list[NestedField]
 def find_rows(
     table: "Table", columns: PersonColumns, snapshot_id: int | None = None
 ) -> list[FileRows]:
-    """Return the data files that contain rows of data subjects, including files in which delete
-    files already remove all of them.
+    """Return the data files with rows of data subjects, also if delete files hide all of them.
 
     :param snapshot_id: None for the files of all snapshots; delete files are then ignored.
     :raises FilesUnsupported: if only Spark can read a file.
@@ -168,8 +165,7 @@ def read_rows(
 ) -> "Iterator[pa.Table]":
     """Yield the found rows of each file that readers see.
 
-    :param fields: the columns to read, by their name in the result; a column that a file lacks
-        is NULL.
+    :param fields: the columns to read, by their name in the result; NULL if a file lacks one.
     """
 
     def read_file(found: FileRows) -> "pa.Table":

@@ -72,8 +72,7 @@ def write_position_deletes(
 ) -> "DataFile":
     """Write a file that deletes rows of one data file, and return its manifest entry.
 
-    Its bounds contain the full path of the data file, so that readers know that it applies to
-    no other.
+    Its bounds contain the full path of the data file, so that it applies to no other.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -20,15 +20,8 @@ from lakehouse.iceberg.commit.snapshot_properties import commit_without_rows
 from lakehouse.iceberg.erasure.commit_files import FileChange, commit_files, has_removed_entries
 from lakehouse.iceberg.erasure.erasure_commits import erasure_properties
 from lakehouse.iceberg.erasure.find_rows import planned_files
-from lakehouse.iceberg.erasure.position_deletes import (
-    DeletedPositions,
-    live_delete_files,
-)
-from lakehouse.iceberg.erasure.remove_unnamed import (
-    STEP,
-    refuse_where_written,
-    remove_unnamed,
-)
+from lakehouse.iceberg.erasure.position_deletes import DeletedPositions, live_delete_files
+from lakehouse.iceberg.erasure.remove_unnamed import STEP, refuse_where_written, remove_unnamed
 from lakehouse.iceberg.erasure.rewritten_file import rewrite_without
 from lakehouse.iceberg.metadata.manifests import read_files, read_manifests
 from lakehouse.iceberg.metadata.snapshots import MAIN, History, history_of, read_history
@@ -64,8 +57,7 @@ _FILES_AT_ONCE = 4
 def rewrite_erased_files(engine: Engine, table: str, request: str) -> StepResult:
     """Rewrite the data files of main that have deleted rows, and drop their delete files.
 
-    Each chunk of 512 MiB is one commit. If only Spark writes such files, its procedure rewrites
-    all at once.
+    Each chunk of 512 MiB is one commit; Spark's procedure, if needed, rewrites all at once.
     """
     return run_step(table, _REWRITE, lambda: _rewrite(engine, table, request))
 
@@ -100,9 +92,8 @@ def _rewrite_chunk(
     assert history.main is not None
     tasks = planned_files(loaded, history.main.snapshot_id)
     chunk = _first_chunk([task for task in tasks if len(deletes.of(task))])
-    remaining = {task.file.file_path for task in tasks} - {
-        task.file.file_path for task in chunk
-    }
+    rewritten_paths = {task.file.file_path for task in chunk}
+    remaining = {task.file.file_path for task in tasks} - rewritten_paths
     delete_files = live_delete_files(loaded, history.main.snapshot_id)
     unneeded = deletes.unneeded(delete_files, remaining)
     if not chunk and not unneeded:
@@ -147,11 +138,9 @@ def _rewrite_by_spark(engine: Engine, table: str) -> StepResult:
 
 
 def clean_manifests(engine: Engine, table: str, request: str) -> StepResult:
-    """Rewrite the manifests of each branch and tag that have entries of removed files; a tag
-    then points at a new snapshot with the same rows.
+    """Rewrite the manifests of each branch and tag that have entries of removed files.
 
-    :returns: `partial` with the branches and tags whose manifests still do: in format 3, only
-        those of main can be cleaned.
+    :returns: `partial` with the branches and tags whose manifests still do, as in format 3.
     """
     return run_step(table, _CLEAN, lambda: _clean_all(engine, table, request))
 
@@ -271,8 +260,7 @@ def _expire(engine: Engine, table: str, readers: Collection[str]) -> StepResult:
 
 
 def _move_watermarks(engine: Engine, table: str, readers: Iterable[str]) -> None:
-    """Commit to each reader that has read all rows of a table that it has read the current
-    snapshot.
+    """Commit the current snapshot as read to each reader that has read all rows of a table.
 
     An erasure is not news for a reader. Without the move, an incremental reader would need its
     last snapshot, which has the erased rows, forever; another reader would count as stale once
@@ -295,18 +283,15 @@ def _move_watermarks(engine: Engine, table: str, readers: Iterable[str]) -> None
     for reader in behind:
         try:
             with free_lock(engine, reader):
-                _move_watermark(engine, table, reader)
+                # Either can have been written since.
+                source, target = read_history(engine, table), read_history(engine, reader)
+                if _is_behind(source, target):
+                    carried = carried_properties(target, "upkeep")
+                    inputs = {**carried.inputs, table: source.refs[MAIN]}
+                    moved = replace(carried, inputs=inputs)
+                    commit_without_rows(engine, reader, moved.to_summary())
         except CommitConflict:
             continue
-
-
-def _move_watermark(engine: Engine, table: str, reader: str) -> None:
-    # Either can have been written since.
-    source, target = read_history(engine, table), read_history(engine, reader)
-    if _is_behind(source, target):
-        carried = carried_properties(target, "upkeep")
-        moved = replace(carried, inputs={**carried.inputs, table: source.refs[MAIN]})
-        commit_without_rows(engine, reader, moved.to_summary())
 
 
 def _is_behind(source: History, target: History) -> bool:

@@ -8,7 +8,6 @@ this home: files younger than a day are retained there.
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from lakehouse.errors import TableBusy
 from lakehouse.iceberg.catalog.damaged_metadata import explain_table
@@ -22,20 +21,13 @@ from lakehouse.iceberg.upkeep.remove_orphans import YOUNGEST, other_inside, tabl
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
 from lakehouse.iceberg.upkeep.stored_files import bytes_of
 
-if TYPE_CHECKING:
-    from pyiceberg.table import Table
-
 STEP: StepName = "remove_unnamed_files"
 WAIT_SECONDS = 60.0
 """Wait for the lock of each table."""
 
 
 def remove_unnamed(
-    engine: Engine,
-    tables: Sequence[str],
-    *,
-    keeps_young: bool = False,
-    wait_seconds: float = WAIT_SECONDS,
+    engine: Engine, tables: Sequence[str], *, keeps_young: bool = False
 ) -> tuple[StepResult, ...]:
     """Remove the own files of some tables that no metadata of any listed table references.
 
@@ -52,7 +44,7 @@ def remove_unnamed(
     affected = set(existing)
     for table in existing:
         affected |= set(tables_in_location(engine, table))
-    with _all_locks(engine, sorted(affected), wait_seconds):
+    with _all_locks(engine, sorted(affected)):
         # Listed first: another host can commit them meanwhile.
         own = {table: list_own_files(engine.catalog.load(table)) for table in existing}
         named = named_by_any(engine)
@@ -65,11 +57,11 @@ def remove_unnamed(
 
 
 @contextmanager
-def _all_locks(engine: Engine, tables: Sequence[str], wait_seconds: float) -> Iterator[None]:
+def _all_locks(engine: Engine, tables: Sequence[str]) -> Iterator[None]:
     """Hold the locks of tables, always in the same order to prevent deadlocks."""
     with ExitStack() as locks:
         for table in tables:
-            log = locks.enter_context(table_lock(engine, table, wait_seconds))
+            log = locks.enter_context(table_lock(engine, table, WAIT_SECONDS))
             drop_abandoned_branches(engine, table, log)
             refuse_where_written(engine, table)
         yield
@@ -114,7 +106,11 @@ def _remove(
     }
     for file in removing.values():
         loaded.io.delete(file.path)
-        _remove_checksum(loaded, file.path)
+        # No listing shows the checksum that Hadoop writes next to a local file.
+        folder, _, name = file.path.rpartition("/")
+        checksum = f"{folder}/.{name}.crc"
+        if file.path.startswith("file:") and loaded.io.new_input(checksum).exists():
+            loaded.io.delete(checksum)
     remaining = removing.keys() & list_own_files(loaded).keys()
     removed = [file for key, file in removing.items() if key not in remaining]
     step_metrics: dict[str, float] = {
@@ -135,11 +131,3 @@ def _remove(
         step_metrics["due_at"] = due_at.timestamp()
         return StepResult(table, STEP, "partial", reason, step_metrics)
     return StepResult(table, STEP, "done", "", step_metrics)
-
-
-def _remove_checksum(loaded: "Table", path: str) -> None:
-    """Remove the checksum that Hadoop writes next to a local file, which no listing shows."""
-    folder, _, name = path.rpartition("/")
-    checksum = f"{folder}/.{name}.crc"
-    if path.startswith("file:") and loaded.io.new_input(checksum).exists():
-        loaded.io.delete(checksum)

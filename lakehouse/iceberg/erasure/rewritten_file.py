@@ -16,9 +16,7 @@ _METRICS = "write.metadata.metrics.column."
 def rewrite_without(
     table: "Table", file: "DataFile", positions: "pa.Array[Any]"
 ) -> "DataFile | None":
-    """Rewrite a data file without the rows at some positions, and return its manifest entry;
-    None if no row remains.
-    """
+    """Rewrite a data file without some rows; None if no row remains."""
     import pyarrow.parquet as pq
 
     if len(positions) == file.record_count:

@@ -19,7 +19,7 @@ from lakehouse.tables.quoting import identifier, literal
 from lakehouse.tables.table import IcebergTable
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 Compute = Callable[..., "DataFrame"]
 _BLOCK_BYTES = 64
@@ -76,9 +76,7 @@ class RowTimestamp:
 
 @dataclass(frozen=True)
 class SuppressionList:
-    """Erased data subjects, and the columns that identify them in the declared tables. The
-    default is an empty list.
-    """
+    """Erased data subjects, and the columns that identify them; empty by default."""
 
     read: Callable[[], ErasedIds] = lambda: _NO_IDS
     """Reads the current ids: a person can be erased while a run is active."""
@@ -108,10 +106,6 @@ class FilteredRows:
     rows: "DataFrame"
     suppressed: "DataFrame | None" = None
     """None if there cannot be any."""
-
-    def count_suppressed(self) -> int:
-        """Count the suppressed rows; starts no job if there cannot be any."""
-        return 0 if self.suppressed is None else self.suppressed.count()
 
 
 @dataclass(frozen=True)
@@ -174,24 +168,23 @@ class RowFilter:
     ) -> "DataFrame":
         """Return a frame without suppressed rows, and count these.
 
-        The identifying columns are read once more to count. A frame without such rows is returned
-        as it is.
+        Identifying columns are read once more. Without such rows, the frame is unchanged.
 
         :param read_as: name of the input; empty for the result of a function.
         """
         split = self.split(table, frame, unless=unless)
-        rows = split.count_suppressed()
+        # No job is started if there cannot be any.
+        rows = 0 if split.suppressed is None else split.suppressed.count()
         if not rows:
             return frame
         self.by_input.setdefault(read_as, (table.name, rows))
         return split.rows
 
     def wrap(self, inputs: Mapping[str, Input], compute: Compute) -> Compute:
-        """Return a function that computes from filtered inputs; the function itself if the list is
-        empty.
+        """Return a function that computes from inputs filtered by the list.
 
-        The target's existing rows are not filtered, since the erasure deleted rows there; nor are
-        the keys of changed rows, since the target reads the rows for them.
+        Existing rows of the target are not filtered, since the erasure deleted rows there, nor
+        are keys of changed rows, for which the target reads the rows.
         """
         if not self.is_active:
             return compute
@@ -259,33 +252,27 @@ def _with_erasure(
 
     One join for each name: a condition with OR would compare each row with each id.
     """
+    import pyarrow as pa
     from pyspark.sql.functions import broadcast, expr
 
-    ids = _frame_of_ids(hashed.sparkSession, erased_at)
+    digests = pa.array([*erased_at], pa.binary())
+    timestamps = pa.array([*erased_at.values()], pa.timestamp("us", "UTC"))
+    ids_table = pa.table({_HMAC: digests, _ERASED_AT: timestamps})
+    ids = arrow_to_spark(hashed.sparkSession, ids_table)
     marked = hashed
     for at in range(names):
         of_name = ids.selectExpr(f"{_HMAC} AS __of{at}", f"{_ERASED_AT} AS {_ERASED_AT}{at}")
         same = expr(f"{_HMAC}{at} = __of{at}")
         marked = marked.join(broadcast(of_name), same, "left")
-    timestamps = [f"{_ERASED_AT}{at}" for at in range(names)]
+    columns = [f"{_ERASED_AT}{at}" for at in range(names)]
     # `greatest` takes two arguments at least.
     return marked.selectExpr(
-        "*", f"greatest({', '.join([*timestamps, timestamps[0]])}) AS {_ERASED_AT}"
+        "*", f"greatest({', '.join([*columns, columns[0]])}) AS {_ERASED_AT}"
     )
 
 
-def _frame_of_ids(spark: "SparkSession", erased_at: Mapping[bytes, datetime]) -> "DataFrame":
-    import pyarrow as pa
-
-    digests = pa.array([*erased_at], pa.binary())
-    timestamps = pa.array([*erased_at.values()], pa.timestamp("us", "UTC"))
-    return arrow_to_spark(spark, pa.table({_HMAC: digests, _ERASED_AT: timestamps}))
-
-
 def _is_before(frame: "DataFrame", table: IcebergTable, created: RowTimestamp | None) -> str:
-    """Return SQL of whether a row was created before its person's erasure; true for a row
-    without a readable timestamp.
-    """
+    """Return SQL of whether a row precedes its person's erasure; true if unknown."""
     if created is None and table.versions:
         created = RowTimestamp(table.versions.newest[0])
     types = dict(frame.dtypes)

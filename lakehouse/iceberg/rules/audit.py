@@ -82,9 +82,7 @@ def audit(
 
 
 def count(rows: "DataFrame", expressions: Mapping[str, str]) -> dict[str, Any]:
-    """Evaluate SQL aggregates over all rows in one query; the result also contains `TOTAL`, the
-    number of rows.
-    """
+    """Evaluate SQL aggregates over all rows in one query; `TOTAL` is the number of rows."""
     row = rows.selectExpr(
         f"count(1) AS {TOTAL}",
         *(f"{sql} AS {identifier(name)}" for name, sql in expressions.items()),

@@ -12,7 +12,6 @@ from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.metadata.health_measurement import measure_health
 from lakehouse.iceberg.metadata.measured_health import TableHealth
 from lakehouse.iceberg.metadata.snapshots import History, Snapshot
-from lakehouse.iceberg.read.pinned_frames import read_main
 from lakehouse.iceberg.rules.snapshot_aggregates import TableAggregate
 from lakehouse.iceberg.values.write_context import Partitions
 from lakehouse.iceberg.values.write_result import RuleResult
@@ -38,18 +37,12 @@ class EvaluatedRows:
     existing: "DataFrame | None" = None
     read_other: "Callable[[str], DataFrame] | None" = None
 
-    def other_table(self, name: str) -> "DataFrame":
-        """Return the rows of another table."""
-        return self.read_other(name) if self.read_other else read_main(self.engine, name)
-
 
 @dataclass(frozen=True)
 class EvaluatedSnapshot:
-    """The snapshot that rules are evaluated on, current or to be published; None if nothing was
-    written.
+    """The snapshot that rules are evaluated on, current or to be published, if there is one.
 
-    `pins` are snapshots of other tables, by default the current ones. `partitions` are those of
-    the run.
+    `pins` are snapshots of other tables, by default current; `partitions` are those of the run.
     """
 
     engine: Engine
@@ -85,9 +78,7 @@ class Lookup(Protocol):
     """A rule that needs other rows, together with these rows."""
 
     def aggregates(self) -> Mapping[str, str]:
-        """Return SQL aggregates over the evaluated rows that limit the other rows to read;
-        empty for all.
-        """
+        """Return SQL aggregates that limit the other rows to read; empty for all."""
 
     def pruned(self, values: Mapping[str, Any]) -> Self:
         """Return the lookup in fewer rows, by the values of its aggregates."""
@@ -115,8 +106,9 @@ class EvaluableRule(Rule):
     """Whether its result can change without a write."""
 
     def aggregates(self, table: IcebergTable, where: str = "") -> Mapping[str, str]:
-        """Return SQL aggregates over the rows by name; the one with the rule's name is its
-        value: by default, of a row rule, the number of failing rows.
+        """Return SQL aggregates by name; the one named like the rule is its value.
+
+        By default, it is the number of rows that break a row rule.
 
         :param where: a SQL predicate on the evaluated rows; empty for all.
         """
@@ -141,9 +133,7 @@ class EvaluableRule(Rule):
         return ()
 
     def snapshot_result(self, evaluated: EvaluatedSnapshot) -> RuleResult:
-        """Return the result on the snapshot, which contains the values of the rule's
-        aggregates.
-        """
+        """Return the result on the snapshot, from the values of the rule's aggregates."""
         raise NotImplementedError(f"{type(self).__name__} is not evaluated on a snapshot")
 
 

@@ -7,11 +7,7 @@ from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.metadata.snapshots import MAIN, History, read_history
 from lakehouse.iceberg.read.pinned_frames import read
 from lakehouse.iceberg.rules.audit import audit
-from lakehouse.iceberg.rules.evaluable_rule import (
-    EvaluableRule,
-    EvaluatedSnapshot,
-    evaluable,
-)
+from lakehouse.iceberg.rules.evaluable_rule import EvaluableRule, EvaluatedSnapshot, evaluable
 from lakehouse.iceberg.rules.snapshot_aggregates import TableAggregate, values_of
 from lakehouse.iceberg.values.write_context import Partitions, within_partitions
 from lakehouse.iceberg.values.write_result import Pin, RuleResult
@@ -54,11 +50,7 @@ def evaluate(
 def evaluate_snapshot(
     evaluated: EvaluatedSnapshot, rules: Sequence[EvaluableRule]
 ) -> list[RuleResult]:
-    """Evaluate the rules that do not read rows: one query for all, none if metadata is
-    sufficient.
-
-    Other rules are ignored.
-    """
+    """Evaluate the rules that do not read rows, by at most one query; others are ignored."""
     snapshot_rules = [rule for rule in rules if not rule.reads_rows]
     aggregates: list[TableAggregate] = []
     for rule in snapshot_rules:
@@ -76,9 +68,7 @@ def evaluate_age(engine: Engine, table: IcebergTable, history: History) -> list[
 def _computed_from(
     engine: Engine, history: History, rules: Sequence[EvaluableRule]
 ) -> dict[str, int | None]:
-    """Return the snapshots of compared tables that the entire table was computed from, by
-    default current.
-    """
+    """Return the snapshots of compared tables that the table was computed from."""
     pins = {}
     for rule in rules:
         for source in () if rule.reads_rows else rule.read_columns:
@@ -92,8 +82,7 @@ def _main(engine: Engine, table: str) -> int | None:
 
 
 def _unless_stale(evaluated: EvaluatedSnapshot, result: RuleResult) -> RuleResult:
-    """Clear a failed comparison while the table is not yet computed from the other's newest
-    snapshot.
+    """Clear a failed comparison while the table does not follow the other's newest snapshot.
 
     If some partitions are stale, the table matches no single snapshot of the other.
     """

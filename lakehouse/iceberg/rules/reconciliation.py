@@ -45,9 +45,7 @@ class ReconciliationRule(EvaluableRule):
             )
 
     def table_aggregates(self, evaluated: EvaluatedSnapshot) -> Sequence[TableAggregate]:
-        """Return both aggregates, filtered to the run's partitions if the table is written by
-        partitions.
-        """
+        """Return both aggregates, filtered to the run's partitions if it has any."""
         if evaluated.snapshot is None:
             return ()
         table, by = evaluated.table, evaluated.table.overwritten_by

@@ -55,11 +55,7 @@ class RowRule(EvaluableRule):
 def not_null(column: str, **options: Unpack[CountOptions]) -> Rule:
     """The column is not NULL."""
     return RowRule.declare(
-        "not_null",
-        (column,),
-        f"{column} is not null",
-        options,
-        violated_by=_is_null(column),
+        "not_null", (column,), f"{column} is not null", options, violated_by=_is_null(column)
     )
 
 
@@ -81,11 +77,7 @@ def not_blank(column: str, **options: Unpack[CountOptions]) -> Rule:
     )
 
 
-def excluded(
-    column: str,
-    values: Iterable[object],
-    **options: Unpack[CountOptions],
-) -> Rule:
+def excluded(column: str, values: Iterable[object], **options: Unpack[CountOptions]) -> Rule:
     """The column has none of these values; NULL passes."""
     values = _values_of(values)
     _need_values("excluded", column, values)
@@ -98,11 +90,7 @@ def excluded(
     )
 
 
-def accepted(
-    column: str,
-    values: Iterable[object],
-    **options: Unpack[CountOptions],
-) -> Rule:
+def accepted(column: str, values: Iterable[object], **options: Unpack[CountOptions]) -> Rule:
     """The column has one of these values; NULL passes."""
     values = _values_of(values)
     _need_values("accepted", column, values)
@@ -116,10 +104,7 @@ def accepted(
 
 
 def between(
-    column: str,
-    low: object = None,
-    high: object = None,
-    **options: Unpack[CountOptions],
+    column: str, low: object = None, high: object = None, **options: Unpack[CountOptions]
 ) -> Rule:
     """The column is from `low` to `high`, inclusive; one can be omitted. NULL passes, NaN
     fails.
@@ -189,11 +174,7 @@ def pattern(column: str, regex: str, **options: Unpack[CountOptions]) -> Rule:
 
 
 def not_after(
-    column: str,
-    other: str,
-    *,
-    days: int = 0,
-    **options: Unpack[CountOptions],
+    column: str, other: str, *, days: int = 0, **options: Unpack[CountOptions]
 ) -> Rule:
     """A timestamp is at most some days after that of another column in the row; NULL passes.
 
@@ -247,11 +228,7 @@ def dated(
 
 
 def castable(
-    column: str,
-    to: str,
-    *,
-    time_zone: str = "UTC",
-    **options: Unpack[CountOptions],
+    column: str, to: str, *, time_zone: str = "UTC", **options: Unpack[CountOptions]
 ) -> Rule:
     """The delivered value can be converted to the type without loss, except for fractions of a
     microsecond; NULL passes.
@@ -273,11 +250,7 @@ def castable(
 
 
 def expression(
-    name: str,
-    holds: str,
-    *,
-    columns: Iterable[str] = (),
-    **options: Unpack[ThresholdOptions],
+    name: str, holds: str, *, columns: Iterable[str] = (), **options: Unpack[ThresholdOptions]
 ) -> Rule:
     """A SQL expression over the row is true; NULL passes.
 

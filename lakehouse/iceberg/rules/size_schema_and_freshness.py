@@ -67,9 +67,7 @@ class RowCountRule(MetadataRule):
 
 @dataclass(frozen=True, kw_only=True)
 class RowCountChangeRule(MetadataRule):
-    """Growth of the table's rows, as a share of those at an earlier write or time; erased rows
-    do not count as lost.
-    """
+    """Growth of the rows since an earlier write or time; erased rows are not lost."""
 
     against: timedelta | int
 
@@ -150,18 +148,12 @@ class FreshRule(MetadataRule):
 
 
 def row_count(
-    low: int | None = None,
-    high: int | None = None,
-    **options: Unpack[BoundOptions],
+    low: int | None = None, high: int | None = None, **options: Unpack[BoundOptions]
 ) -> Rule:
     """The table has from `low` to `high` rows, inclusive; one can be omitted."""
     bounds = bounds_of("row_count", low, high)
     return RowCountRule.declare(
-        "row_count",
-        (),
-        f"the table has {bounds} rows",
-        options,
-        bounds=bounds,
+        "row_count", (), f"the table has {bounds} rows", options, bounds=bounds
     )
 
 
@@ -197,20 +189,14 @@ def row_count_change(
 
 
 def average_file_mb(
-    low: float | None = None,
-    high: float | None = None,
-    **options: Unpack[BoundOptions],
+    low: float | None = None, high: float | None = None, **options: Unpack[BoundOptions]
 ) -> Rule:
     """The table's files have from `low` to `high` megabytes (2^20 bytes) on average; it passes
     without files.
     """
     bounds = bounds_of("average_file_mb", low, high)
     return AverageFileRule.declare(
-        "average_file_mb",
-        (),
-        f"files have {bounds} MB on average",
-        options,
-        bounds=bounds,
+        "average_file_mb", (), f"files have {bounds} MB on average", options, bounds=bounds
     )
 
 
@@ -223,10 +209,7 @@ def schema_as_declared(**options: Unpack[BoundOptions]) -> Rule:
 
 
 def fresh(
-    *,
-    within: timedelta,
-    warn_after: timedelta | None = None,
-    **options: Unpack[BoundOptions],
+    *, within: timedelta, warn_after: timedelta | None = None, **options: Unpack[BoundOptions]
 ) -> Rule:
     """Rows were published recently; a table that was never published fails.
 

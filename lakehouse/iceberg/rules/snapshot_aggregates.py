@@ -1,6 +1,4 @@
-"""Aggregates of tables or partitions: counts from metadata if possible, the others in one
-query.
-"""
+"""Aggregates of tables or partitions, from metadata or from one query for all others."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -41,9 +39,7 @@ class TableAggregate:
         return self.sql.lower() in _COUNTS and self.where is None
 
     def query(self, engine: Engine, at: int) -> "DataFrame":
-        """Return one row with an index and the value as text, which can represent decimals and
-        doubles.
-        """
+        """Return an index and the value as text, which represents any number."""
         snapshot_id = self.snapshot.snapshot_id if self.snapshot else None
         rows = read(engine, Pin(self.table, snapshot_id), self.where)
         return rows.selectExpr(f"{at} AS at", f"CAST({self.sql} AS STRING) AS value")
@@ -52,8 +48,7 @@ class TableAggregate:
 def values_of(
     engine: Engine, aggregates: Sequence[TableAggregate]
 ) -> dict[str, list[tuple[TableAggregate, Decimal]]]:
-    """Return the aggregates of each rule with their values: one query, none if metadata is
-    sufficient.
+    """Return the aggregates of each rule with their values, by at most one query.
 
     :raises DeclarationError: names a rule whose aggregate is not numeric.
     """

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 from lakehouse.errors import DeclarationError
+from lakehouse.iceberg.read.pinned_frames import read_main
 from lakehouse.iceberg.rules.evaluable_rule import EvaluableRule, EvaluatedRows
 from lakehouse.tables.column import tuple_of
 from lakehouse.tables.declaration import TableDeclaration, name_of
@@ -92,7 +93,9 @@ class ReferencesRule(KeyRule):
         return {self.table: self.other_columns}
 
     def other_rows(self, evaluated: EvaluatedRows) -> "DataFrame":
-        return evaluated.other_table(self.table)
+        if evaluated.read_other:
+            return evaluated.read_other(self.table)
+        return read_main(evaluated.engine, self.table)
 
     def broken_rows(self, lookup: "KeyLookup", rows: "DataFrame") -> "DataFrame":
         from pyspark.sql.functions import expr
@@ -108,9 +111,7 @@ class ReferencesRule(KeyRule):
 
 @dataclass(frozen=True)
 class KeyLookup:
-    """A key rule, the other rows (None if there are none), and the type of the key's first
-    column.
-    """
+    """A key rule, the other rows if there are any, and the type of its first column."""
 
     rule: KeyRule
     reference_rows: "DataFrame | None" = None
@@ -143,12 +144,10 @@ class KeyLookup:
         return self.rule.broken_rows(self, rows)
 
     def grouped(self, rows: "DataFrame") -> "DataFrame":
-        """Return each key with the number of evaluated rows (`__added`) and of all rows
-        (`__total_rows`).
+        """Return each key with its evaluated rows (`__added`) and all rows (`__total_rows`).
 
-        Key columns are numbered, such as `__key_0`, since a column can be named `count`.
-        References are evaluated in the same way: a join would read the smaller table first, in
-        a separate job.
+        Key columns are numbered, since a column can be named `count`. References are evaluated
+        so too: a join would read the smaller table first, in a separate job.
         """
         from pyspark.sql.functions import expr
 

@@ -45,16 +45,14 @@ def expire_snapshots(
     keep: int,
     pins: Sequence[SnapshotPin] = (),
 ) -> StepResult:
-    """Expire snapshots that are older than a timestamp, except the newest of main and pinned
-    ones.
+    """Expire snapshots older than a timestamp, except the newest of main and pinned ones.
 
     Tags and branches keep their snapshots; expired ones are removed. Main's watermarks are
     carried forward first, so that its inputs are not read again in full.
 
     :param keep: number of main's snapshots to keep at any age.
     :param pins: references to snapshots; the timestamp is moved back to the first needed one.
-    :returns: `partial` with the paths of files that could not be deleted, which Spark does not
-        report.
+    :returns: `partial` with the paths that were not deleted, which Spark does not report.
     """
     return run_step(table, _STEP, lambda: _expire(engine, table, older_than, keep, pins))
 
@@ -68,7 +66,10 @@ def _expire(
             return skipped(table, _STEP, SHARED_FILES)
         cutoff, limited_by = earliest_needed(history_of(table, loaded), older_than, pins)
         if not expiring(loaded, cutoff, keep):
-            return skipped(table, _STEP, _nothing_to_expire(cutoff, keep, limited_by))
+            reason = f"no snapshot but the newest {keep} is older than {cutoff:%Y-%m-%d %H:%M}"
+            if limited_by:
+                reason += f", which is still needed by {', '.join(limited_by)}"
+            return skipped(table, _STEP, reason)
         carry_watermarks(engine, table)
         loaded = engine.catalog.load(table)
         before = StoredFiles.of(loaded)
@@ -92,8 +93,7 @@ def _call_procedure(engine: Engine, table: str, older_than: datetime, keep: int)
 def earliest_needed(
     history: History, older_than: datetime, pins: Sequence[SnapshotPin]
 ) -> tuple[datetime, tuple[str, ...]]:
-    """Return the timestamp before which snapshots can expire, and the owners of pins that limit
-    it.
+    """Return the timestamp before which snapshots can expire, and the owners of limiting pins.
 
     Iceberg itself keeps tags and branches, and their ancestors can expire.
     """
@@ -156,21 +156,13 @@ def _is_past_its_end(name: str, ref: "SnapshotRef", head: Snapshot) -> bool:
     return age > timedelta(milliseconds=ref.max_ref_age_ms)
 
 
-def _nothing_to_expire(cutoff: datetime, keep: int, limited_by: tuple[str, ...]) -> str:
-    reason = f"no snapshot but the newest {keep} is older than {cutoff:%Y-%m-%d %H:%M}"
-    if limited_by:
-        reason += f", which is still needed by {', '.join(limited_by)}"
-    return reason
-
-
 def find_pins(engine: Engine, table: str, readers: Iterable[str]) -> tuple[SnapshotPin, ...]:
     """Return the tags, users' branches, and watermarks of downstream tables, oldest first.
 
     A watermark is the snapshot that a downstream table last read. Its next read needs all later
     snapshots. A tag or branch only needs its own snapshot.
 
-    :param readers: declared downstream tables; those that do not exist yet, or never read this
-        table, are ignored.
+    :param readers: declared downstream tables; those that never read this one are ignored.
     """
     loaded = engine.catalog.load(table)
     history = history_of(table, loaded)

@@ -1,6 +1,4 @@
-"""Precedence of writers: upkeep takes a table's lock only if it is free, and does nothing after
-a conflict.
-"""
+"""Precedence of writers: upkeep never waits for a lock, and yields after a conflict."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

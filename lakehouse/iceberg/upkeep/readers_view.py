@@ -75,9 +75,7 @@ def changed_row_counts(engine: Engine, table: str, since: History) -> list[str]:
 
 
 def _rewrites(history: History, known: set[int]) -> list[tuple[Snapshot, Snapshot]]:
-    """Return the runs of rewrites on main after the known snapshots: the parent and the last
-    snapshot of each.
-    """
+    """Return the parent and the last snapshot of each run of new rewrites on main."""
     runs: list[tuple[Snapshot, Snapshot]] = []
     end: Snapshot | None = None
     for snapshot in history.line:

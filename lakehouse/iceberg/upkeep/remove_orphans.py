@@ -56,8 +56,7 @@ MOST_SHARE = 0.5
 def remove_orphans(
     engine: Engine, table: str, *, older_than: datetime, most_share: float = MOST_SHARE
 ) -> StepResult:
-    """Remove unreferenced files in a table's location that are older than a timestamp, at least
-    a day.
+    """Remove unreferenced files of a location that are older than a timestamp, at least a day.
 
     :param most_share: maximum share of the files; if more would be removed, nothing is.
     :returns: `skipped` if there are none, if the location is shared, or if the Iceberg release is
@@ -100,9 +99,7 @@ def _remove(engine: Engine, table: str, older_than: datetime, most_share: float)
 
 
 def shared_location(engine: Engine, table: str) -> str:
-    """Return the reason why a table's files are not removed, if other tables of the catalog share
-    its location; empty otherwise.
-    """
+    """Return why files are not removed if other tables share the location; else empty."""
     shared_with = tables_in_location(engine, table)
     location = engine.catalog.load(table).location()
     names = ", ".join(shared_with)
@@ -142,8 +139,7 @@ def _call_procedure(
 
 
 def other_inside(engine: Engine, table: "Table", paths: Collection[str]) -> str:
-    """Return the reason why files of a location are not removed, if they can belong to a table
-    that `tables_in_location` does not find; empty otherwise.
+    """Return why files can belong to a table that `tables_in_location` lacks; else empty.
 
     A table in its own folder is detected by its metadata.json, and one in the same folder by
     its UUID. Metadata of a table that was registered with a metadata file of this one looks like

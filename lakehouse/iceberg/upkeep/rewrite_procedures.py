@@ -76,9 +76,7 @@ def rewrite_deleted_from(engine: Engine, table: str) -> Rewritten:
 
 
 def rewrite_manifests_of_spec(engine: Engine, table: str, spec_id: int) -> None:
-    """Rewrite the manifests of one partition spec, which removes their entries of deleted
-    files; a single manifest is not rewritten.
-    """
+    """Rewrite the manifests of a partition spec, unless it has a single one."""
     call_procedure(engine, "rewrite_manifests", table, use_caching=False, spec_id=spec_id)
 
 

@@ -24,9 +24,7 @@ _MAX_NAMED_PATHS = 5
 
 @dataclass(frozen=True)
 class StoredFiles:
-    """Referenced files of a table's snapshots, and existing files in its location, both by
-    `path_key`.
-    """
+    """Referenced files of a table, and existing files in its location, by `path_key`."""
 
     named: Mapping[str, NamedFile]
     listed: Mapping[str, LocationFile]
@@ -78,9 +76,7 @@ class Removal:
 
 
 def keeps_all_files(table: "Table") -> bool:
-    """Whether a table's files can belong to another table too, as for Spark's `snapshot`
-    procedure.
-    """
+    """Whether files can belong to another table too, as for Spark's `snapshot`."""
     return str(table.properties.get("gc.enabled", "true")).lower() == "false"
 
 

@@ -1,6 +1,7 @@
 """One attempt of an append or an overwrite."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.errors import UsageError
@@ -16,7 +17,7 @@ from lakehouse.iceberg.rules.rows import RowRule
 from lakehouse.iceberg.values.write_result import Outcome, Quarantined, RuleResult
 from lakehouse.iceberg.write import stage
 from lakehouse.iceberg.write.prepared_frame import PreparedFrame, prepare
-from lakehouse.iceberg.write.publish_branch import publish, refuse, unchanged, with_counts
+from lakehouse.iceberg.write.publish_branch import publish, refuse, unchanged
 from lakehouse.iceberg.write.quarantine_writes import quarantine
 from lakehouse.iceberg.write.split_rows import (
     count_terms,
@@ -33,12 +34,7 @@ from lakehouse.iceberg.write.withdrawn_rows import (
 from lakehouse.iceberg.write.write_attempt import Attempt, evaluate_prepared, other_table_reader
 from lakehouse.tables.quoting import identifier, in_utc, literals, without_zone
 from lakehouse.tables.rule import Rule
-from lakehouse.tables.table import (
-    SOURCE_COLUMNS,
-    Append,
-    IcebergTable,
-    OverwritePartitions,
-)
+from lakehouse.tables.table import SOURCE_COLUMNS, Append, IcebergTable, OverwritePartitions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -75,7 +71,8 @@ def _append_attempt(initial: Attempt, frame: "DataFrame", erased: Following | No
             return refuse(attempt, results, quarantined)
         return unchanged(attempt, results, quarantined)
     audited = _audited(attempt, [result.rule for result in results])
-    return _publish_or_refuse(initial, _with_split(audited, results), quarantined)
+    audited = audited._replace(results=[*results, *audited.results])
+    return _publish_or_refuse(initial, audited, quarantined)
 
 
 def _append(
@@ -135,26 +132,13 @@ def _append(
 
 def _added(attempt: Attempt) -> int:
     """Return the number of rows that an append has staged."""
-    return _head(attempt).rows - attempt.base.rows
-
-
-def _head(attempt: Attempt) -> Snapshot:
-    head = attempt.history().head(attempt.branch)
-    assert head is not None
-    return head
-
-
-def _with_split(audited: Audited, split: Sequence[RuleResult]) -> Audited:
-    """Return the audit with the results of the rules that the rows were split by."""
-    return audited._replace(results=[*split, *audited.results])
+    return attempt.head().rows - attempt.base.rows
 
 
 def _overwrite(attempt: Attempt, prepared: PreparedFrame) -> tuple[Audited, Quarantined | None]:
-    """Split the rows, stage and audit the accepted ones, and publish the rejected ones in
-    parallel.
+    """Stage and audit the accepted rows, and quarantine the rejected ones in parallel.
 
-    The rows, often expensive to compute, are computed once and cached as rows, which takes a
-    third less time than a columnar cache.
+    The rows are computed once and cached as rows, a third faster than a columnar cache.
     """
     if not attempt.table.quarantining_rules and not attempt.table.casts:
         stage.overwrite(attempt, prepared.accepted(), _overwritten(attempt))
@@ -172,14 +156,13 @@ def _overwrite(attempt: Attempt, prepared: PreparedFrame) -> tuple[Audited, Quar
     ):
         stage.overwrite(attempt, prepared.accepted(kept), _overwritten(attempt))
         audited = _audited(attempt, rules)
-    results = [*split_results.result(), *evaluate_refusals(prepared, split, attempt.history)]
-    return _with_split(audited, results), quarantined.result()
+    refusals = evaluate_refusals(prepared, split, attempt.history)
+    results = [*split_results.result(), *refusals, *audited.results]
+    return audited._replace(results=results), quarantined.result()
 
 
 def _without_partition(attempt: Attempt) -> str:
-    """Return the SQL predicate of rows that every run of the table processes; empty without
-    partitions.
-    """
+    """Return SQL of the rows that every run processes; empty without partitions."""
     partitions, by = attempt.run.partitions, attempt.table.overwritten_by
     return has_no_partition(partitions, by) if partitions and by else ""
 
@@ -191,12 +174,12 @@ def _publish_or_refuse(
         return refuse(attempt, audited.results, quarantined)
     published = publish(attempt, audited.results, quarantined)
     rows = audited.rows if attempt.run.partitions else None
-    return with_counts(published, profile=audited.profile, partition_row_count=rows)
+    return replace(published, profile=audited.profile, partition_row_count=rows)
 
 
 def _audited(attempt: Attempt, split_by: Sequence[Rule] = ()) -> Audited:
     """Evaluate the rules on the staged rows, except those that the rows were split by."""
-    head = _head(attempt)
+    head = attempt.head()
     known = {rule.name for rule in split_by}
     rules = [
         rule
@@ -228,9 +211,7 @@ def _audited(attempt: Attempt, split_by: Sequence[Rule] = ()) -> Audited:
 
 
 def _overwritten(attempt: Attempt) -> str:
-    """Return the predicate of the rows that this run replaces, independent of the computed
-    rows.
-    """
+    """Return the predicate of the rows that this run replaces, whatever was computed."""
     mode = attempt.table.write
     if not isinstance(mode, OverwritePartitions):
         return "true"
@@ -265,9 +246,7 @@ def in_partitions(by: str, predicate: str) -> EvaluableRule:
 
 
 def _outside(attempt: Attempt, head: Snapshot, rows_within: int) -> list[RuleResult]:
-    """Return the result of an implicit blocking rule: Iceberg silently appends rows outside of
-    the overwritten partitions.
-    """
+    """Block rows outside of the overwritten partitions, which Iceberg appends silently."""
     mode = attempt.table.write
     if not isinstance(mode, OverwritePartitions):
         return []
@@ -312,8 +291,7 @@ def _not_landed(
 def _require_keys(table: IcebergTable, frame: "DataFrame") -> None:
     """Reject rows with NULL in a key column: all of them would be one row.
 
-    No query is needed if the columns are not nullable, as in feed tables, or if a rule rejects
-    such rows.
+    No query is needed if no column is nullable, or if a rule rejects such rows.
     """
     required = {
         rule.columns[0]
@@ -341,9 +319,7 @@ def _require_keys(table: IcebergTable, frame: "DataFrame") -> None:
 def _without(
     attempt: Attempt, frame: "DataFrame", keys: Sequence[str], landed: set[tuple[Any, ...]]
 ) -> "DataFrame":
-    """Filter out rows with any of some keys, by a join: Spark Connect rejects plans with
-    hundreds of conditions.
-    """
+    """Filter rows out by a join: Spark Connect rejects hundreds of conditions."""
     from pyspark.sql.functions import broadcast
 
     rows = ", ".join(literals(values) for values in landed)
@@ -366,9 +342,7 @@ def _keys_in_utc(keys: Sequence[tuple[Any, ...]]) -> set[tuple[Any, ...]]:
 
 
 def _landed(attempt: Attempt) -> set[tuple[Any, ...]]:
-    """Return the arriving keys that exist already; files are skipped by column bounds and Bloom
-    filters.
-    """
+    """Return the arriving keys that exist; bounds and Bloom filters skip files."""
     arriving = attempt.request.arriving
     if not arriving or attempt.base.is_empty:
         return set()

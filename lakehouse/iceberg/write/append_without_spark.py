@@ -36,10 +36,7 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
 
 LOCK_SECONDS = 30.0
-DIRECT_APPENDS = {
-    "commit.retry.num-retries": "0",
-    "commit.manifest-merge.enabled": "true",
-}
+DIRECT_APPENDS = {"commit.retry.num-retries": "0", "commit.manifest-merge.enabled": "true"}
 """Table properties for direct appends: a retry inside PyIceberg would not check again for the
 run, and each append adds a small file and a manifest.
 """

@@ -50,9 +50,7 @@ class DueRemoval:
 
 
 def note_removal(attempt: Attempt) -> None:
-    """Record the removals of a write before its publish; nothing is recorded or cached if
-    there are none.
-    """
+    """Record the removals of a write, if there are any, before its publish."""
     engine, table = attempt.engine, attempt.table
     keys = keys_to_remove(attempt)
     if keys is None:
@@ -68,10 +66,9 @@ def note_removal(attempt: Attempt) -> None:
 def finish_removals(
     engine: Engine, table: IcebergTable, history: History, write: Write
 ) -> None:
-    """Remove the recorded rows from a table's quarantine. A failed removal is logged and
-    retried by the next write. Uses neither Spark nor the catalog if nothing is recorded.
+    """Remove the recorded rows from a table's quarantine; uses no Spark if there are none.
 
-    The rows of the table are published already, so errors do not fail the write.
+    The table's rows are published already: a failure is logged, and the next write retries.
     """
     for due in _recorded(engine, table, history):
         is_due = history.has_published(due.write_id)

@@ -43,9 +43,7 @@ _TIME_FORMAT = "%Y%m%dT%H%M%SZ"
 _LATE_WRITE_PERIOD = timedelta(days=1)
 """How long a Spark server can still write after its client exited."""
 _FOREIGN_RETENTION = timedelta(days=7)
-"""Minimum age of an abandoned folder without a lock on this host; the retention of blocked
-branches.
-"""
+"""Minimum age of an abandoned folder without a lock here; that of blocked branches."""
 
 
 @dataclass(frozen=True)
@@ -166,9 +164,7 @@ _ANCIENT_DATE_SETTINGS = {
     "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
 }
-"""Spark 3.5 cannot write dates before 1582 without these settings; they are the defaults of
-Spark 4.
-"""
+"""Spark 3.5 needs these defaults of Spark 4 to write dates before 1582."""
 
 
 class Keep(Protocol):
@@ -182,8 +178,7 @@ class Keep(Protocol):
 
 
 def is_on_one_machine(spark: "SparkSession") -> bool:
-    """Whether a session computes in the JVM of its driver; a Connect server reports its own
-    mode.
+    """Whether a session, or its Connect server, computes in the JVM of its driver.
 
     False for a client of Spark 3.5, which cannot cache rows on its server.
     """
@@ -195,23 +190,19 @@ def is_on_one_machine(spark: "SparkSession") -> bool:
 
 
 def keep_on_one_machine(frame: "DataFrame", *, eager: bool = False) -> "DataFrame":
-    """Cache rows on one machine, and recompute them on a cluster; for rows that are cheap to
-    compute.
-    """
+    """Cache rows that are cheap to compute on one machine; recompute them on a cluster."""
     return frame.localCheckpoint(eager) if is_on_one_machine(frame.sparkSession) else frame
 
 
 @contextmanager
 def keeping_rows(engine: Engine) -> Iterator["KeptRows"]:
     """Cache rows until the block exits."""
-    kept = KeptRows(engine)
+    kept, is_over = KeptRows(engine), False
     try:
         yield kept
-    except BaseException:
-        kept.end(is_over=False)
-        raise
-    else:
-        kept.end(is_over=True)
+        is_over = True
+    finally:
+        kept.end(is_over=is_over)
 
 
 class KeptRows:
@@ -225,12 +216,13 @@ class KeptRows:
         self._folder: KeptRowsFolder | None = None
 
     def keep(self, frame: "DataFrame", *, eager: bool = False) -> "DataFrame":
-        """Cache the rows of a DataFrame: on a cluster they are written now, and read from
-        there.
-        """
+        """Cache the rows of a DataFrame; on a cluster they are written now."""
         if is_on_one_machine(frame.sparkSession):
             return frame.localCheckpoint(eager)
-        return stage_rows(frame, self._next_uri(), self._engine.store_options)
+        with self._opening:
+            self._folder = self._folder or self._open()
+            uri = self._folder.uri(next(self._numbers))
+        return stage_rows(frame, uri, self._engine.store_options)
 
     def forget(self) -> None:
         """Remove the rows cached so far, which are not used any more."""
@@ -240,8 +232,7 @@ class KeptRows:
     def end(self, *, is_over: bool) -> None:
         """Remove all rows and release the lock.
 
-        :param is_over: whether Spark has completed all requests; otherwise it can still write,
-            and the next process checks again.
+        :param is_over: whether Spark is done; otherwise the next process checks again.
         """
         folder = self._folder
         if folder is None:
@@ -251,12 +242,6 @@ class KeptRows:
         self._lock.close()
         if is_removed and is_over:
             folder.lock_file.unlink(missing_ok=True)
-
-    def _next_uri(self) -> str:
-        with self._opening:
-            if self._folder is None:
-                self._folder = self._open()
-            return self._folder.uri(next(self._numbers))
 
     def _open(self) -> KeptRowsFolder:
         store, lock_dir = self._engine.store, self._engine.lock_dir

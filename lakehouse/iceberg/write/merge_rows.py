@@ -14,11 +14,7 @@ from lakehouse.iceberg.frames.frames import (
 from lakehouse.iceberg.read.version_keys import is_newer_sql, order_sql
 from lakehouse.iceberg.rules.audit import audit, count
 from lakehouse.iceberg.rules.column_profile import profile_aggregates, profile_of
-from lakehouse.iceberg.rules.evaluable_rule import (
-    EvaluableRule,
-    evaluable,
-    row_aggregates,
-)
+from lakehouse.iceberg.rules.evaluable_rule import EvaluableRule, evaluable, row_aggregates
 from lakehouse.iceberg.rules.failing_row_samples import sample_of
 from lakehouse.iceberg.rules.unique_and_references import KeyLookup, UniqueRule
 from lakehouse.iceberg.values.write_result import Outcome, RuleResult
@@ -31,7 +27,7 @@ from lakehouse.iceberg.write.prepared_frame import (
     prepare,
     written_columns,
 )
-from lakehouse.iceberg.write.publish_branch import publish, refuse, unchanged, with_counts
+from lakehouse.iceberg.write.publish_branch import publish, refuse, unchanged
 from lakehouse.iceberg.write.quarantine_writes import quarantine
 from lakehouse.iceberg.write.split_rows import (
     Split,
@@ -53,9 +49,7 @@ if TYPE_CHECKING:
 _ACTION = "__action"
 _REFUSED = "__refused"
 _FEW_VALUES = 1000
-"""Limit of values to skip files by; planning a longer predicate takes longer than reading the
-files.
-"""
+"""Limit of values to skip files by; a longer predicate costs more than it saves."""
 _ROWS_OF_A_FILE = 100_000
 """Minimum number of new rows per file; readers open every small file."""
 _INSERTED, _UPDATED, _DELETED, _SAME, _KEYS = (
@@ -109,7 +103,7 @@ def merge_attempt(
     results += evaluate_prepared(attempt)
     if any(result.blocks for result in results):
         return refuse(attempt, results, quarantined)
-    return with_counts(
+    return replace(
         publish(attempt, results, quarantined),
         inserted_rows=inserted,
         updated_rows=updated,
@@ -219,8 +213,9 @@ def _compare(
     source: _SourceStats,
     columns: Sequence[str],
 ) -> "DataFrame":
-    """Return the source rows with the action for each: insert, update, delete or same; without
-    rejected rows that a newer version in the table corrects.
+    """Return the source rows, each with its action: insert, update, delete or same.
+
+    Rejected rows that a newer version in the table corrects are left out.
 
     :param columns: columns to compare, including the keys.
     """
@@ -271,9 +266,7 @@ def _is_corrected(attempt: Attempt, mode: Merge) -> str:
 
 
 def _is_newest(attempt: Attempt) -> bool:
-    """Whether the source rows are newer than all existing rows: all inputs are read in full, or
-    follow a rejection.
-    """
+    """Whether the source rows are newer than all existing rows: full reads, or a rejection."""
     read = [pin for pin in attempt.fence.pins.values() if pin.table != attempt.table.name]
     reads_all = bool(read) and all(pin.since_snapshot_id is None for pin in read)
     return reads_all or bool(attempt.fence.withdrawn)
@@ -301,8 +294,7 @@ def _outlives(attempt: Attempt) -> str:
 
 
 def _aggregates(attempt: Attempt, mode: Merge, prepared: PreparedFrame) -> dict[str, str]:
-    """Return the aggregates of one query: broken rules, rejected rows, actions, and distinct
-    keys.
+    """Return the aggregates of one query: rules, rejected rows, actions, and distinct keys.
 
     Distinct keys are omitted if known to be unique, since counting them shuffles all rows.
     """
@@ -354,9 +346,7 @@ def _aggregated(table: IcebergTable) -> list[EvaluableRule]:
 
 
 def _is_of_delivered(rule: Rule) -> bool:
-    """Whether a rule applies to the delivered rows even if nothing changes: it quarantines, or
-    checks a cast.
-    """
+    """Whether a rule counts without changes too: it quarantines, or checks a cast."""
     is_of_refused = rule.on_failure == "quarantine" or rule.name == REFUSED_SHARE
     return is_of_refused or rule.cast is not None
 
@@ -400,9 +390,7 @@ def _is_key(rule: Rule, mode: Merge) -> bool:
 
 
 def _on_other_keys(attempt: Attempt, mode: Merge, changed: "DataFrame") -> list[RuleResult]:
-    """Evaluate unique rules on other keys than the merge's, on the merged and the remaining
-    rows.
-    """
+    """Evaluate unique rules on keys other than the merge's, on all resulting rows."""
     rules = [
         rule
         for rule in evaluable(attempt.table.rules)

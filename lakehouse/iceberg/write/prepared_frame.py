@@ -1,6 +1,4 @@
-"""Candidate rows of a write: the computed rows, checked by column name, cast, and split by the
-rules.
-"""
+"""Candidate rows of a write, checked by column name, cast, and split by the rules."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,7 +20,6 @@ from lakehouse.tables.type_promotion import always_fits, is_exact, is_wider
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-    from pyspark.sql.types import StructField
 
 DELETED = "_deleted"
 """An additional column in the DataFrame of a merge: true to delete the row with that key."""
@@ -52,15 +49,12 @@ class PreparedFrame:
     bits: Mapping[str, int] = field(default_factory=dict)
     """Bit of each rule in `BROKEN`, if the rules were evaluated already."""
     has_some_keys: bool = False
-    """Whether it contains only some keys, so that rows made of the same delivered row can be
-    missing.
-    """
+    """Whether rows made of the same delivered row can be missing: only some keys are read."""
 
     def violation(self, rule: Rule) -> str:
         """Return the SQL predicate of the rows that break a row rule.
 
-        Rows to delete only break rules that cast their key: without a key nothing could be
-        deleted.
+        Rows to delete only break rules that cast their key, without which nothing is deleted.
         """
         if rule.name in self.bits:
             return f"({BROKEN} & {1 << self.bits[rule.name]}L <> 0)"
@@ -89,9 +83,7 @@ class PreparedFrame:
         return rule.predicate(self.delivered_sql)
 
     def _is_of_delivered(self, rule: Rule) -> bool:
-        """Whether a rule rejects NULL in a column whose invalid values are rejected or blocked
-        by another rule.
-        """
+        """Whether a rule rejects NULL where another rule rejects or blocks invalid values."""
         if not isinstance(rule, RowRule) or rule.on_failure != "quarantine":
             return False
         castable = (
@@ -105,8 +97,7 @@ class PreparedFrame:
     def evaluated(self) -> "PreparedFrame":
         """Return the candidate with a column of broken row rules, one bit each.
 
-        A cached DataFrame then evaluates its rules only once. Delivered values are retained
-        only for rows that break a rule, since no other row needs them.
+        A cached DataFrame then evaluates them once, and retains delivered values only for failures.
         """
         if BROKEN in self.names:
             return self
@@ -128,9 +119,7 @@ class PreparedFrame:
         return replace(self, frame=frame, names=names, bits=bits)
 
     def known(self, rows: "DataFrame") -> "DataFrame":
-        """Return existing rows of the table as evaluated rows; they pass all quarantining
-        rules.
-        """
+        """Return existing rows as evaluated rows, which pass all quarantining rules."""
         rules = (
             rule for rule in self._rules_with(self.bits) if rule.on_failure != "quarantine"
         )
@@ -172,8 +161,7 @@ class PreparedFrame:
     def cast_once(self) -> "DataFrame":
         """Return the DataFrame for a filter by rules, with each cast evaluated once.
 
-        Spark would push the filter below the projection and cast twice. A row number prevents
-        that.
+        A row number keeps Spark from pushing the filter below the projection.
         """
         if not self.delivered:
             return self.frame
@@ -181,18 +169,14 @@ class PreparedFrame:
         return numbered.where(f"{_NUMBER} >= 0")
 
     def accepted(self, frame: "DataFrame | None" = None) -> "DataFrame":
-        """Return the accepted rows in the declared columns, with `DELETED` if the DataFrame has
-        it.
-        """
+        """Return the accepted rows in the declared columns, with `DELETED` if present."""
         rows = (self.frame if frame is None else frame).where(f"NOT {self.refused_predicate}")
         columns = [*written_columns(self.table), *([DELETED] if self.deletes else [])]
         return rows.selectExpr(*map(identifier, columns))
 
     @property
     def shown_terms(self) -> list[str]:
-        """Return the SQL terms to show failing rows to users: delivered values instead of cast
-        ones.
-        """
+        """Return the SQL terms that show failing rows with their delivered values."""
         present = [
             name for name in self.names if name in {*self.table.column_names, *SOURCE_COLUMNS}
         ]
@@ -204,9 +188,7 @@ class PreparedFrame:
         )
 
     def _readable_sql(self) -> str:
-        """Return SQL for the names of the cast columns whose delivered text is valid for its
-        type.
-        """
+        """Return SQL for the cast columns whose delivered text is valid for its type."""
         typed = (name for name in self.delivered if not _is_text(self.table, name))
         named = ", ".join(
             f"CASE WHEN {identifier(name)} IS NOT NULL THEN {literal(name)} END"
@@ -261,9 +243,7 @@ class PreparedFrame:
         return json_of(f"array({', '.join(key)})")
 
     def _text_sql(self, column: str, *, has_offset: bool = True) -> str:
-        """Return SQL of a column's delivered value as text; NULL for the stamp, which is never
-        delivered.
-        """
+        """Return SQL of a delivered value as text; NULL for the stamp."""
         if column not in written_columns(self.table):
             return "CAST(NULL AS STRING)"
         has_offset = has_offset and depends_on_time_zone(self.table, column)
@@ -278,9 +258,8 @@ _SOURCE_TYPES = {"_source_file": "STRING", "_source_sha256": "STRING", "_source_
 def text_sql(column: str, *, has_parts: bool = False, has_offset: bool = False) -> str:
     """Return SQL of a column's value as stored in a quarantine.
 
-    :param has_offset: whether a `timestamp` is written with its UTC offset; otherwise it would
-        be parsed in the time zone of the column's cast. Row keys use values without an offset,
-        for compatibility.
+    :param has_offset: whether a `timestamp` has its UTC offset, so that no other zone applies.
+        Row keys have none, for compatibility.
     """
     quoted = identifier(column)
     if has_parts:
@@ -292,10 +271,9 @@ def text_sql(column: str, *, has_parts: bool = False, has_offset: bool = False) 
 
 
 def depends_on_time_zone(table: IcebergTable, column: str) -> bool:
-    """Whether a column contains timestamps or dates, whose text depends on a time zone.
+    """Whether the text of a column depends on a time zone: timestamps and dates.
 
-    Identifiers of data subjects are excluded: an erasure finds them as Spark casts them to
-    text.
+    Identifiers of data subjects are excluded: an erasure finds them as Spark casts them.
     """
     is_of_time = table.column(column).type in ("date", "timestamp")
     return is_of_time and column not in table.masked_columns
@@ -377,13 +355,10 @@ def with_implied_rules(table: IcebergTable, frame: "DataFrame") -> IcebergTable:
     misfits = []
     for name in written_columns(table):
         declared_type, frame_type = types.parse(table.column(name).type), frame_types.get(name)
-        if (
-            frame_type
-            and frame_type != declared_type
-            and is_exact(declared_type)
-            and is_exact(frame_type)
-        ):
-            misfits += [] if always_fits(declared_type, frame_type) else [name]
+        if frame_type is None or not (is_exact(declared_type) and is_exact(frame_type)):
+            continue
+        if frame_type != declared_type and not always_fits(declared_type, frame_type):
+            misfits.append(name)
     return with_fitting_rules(table, misfits)
 
 
@@ -395,8 +370,7 @@ def _delivered_names(table: IcebergTable, frame: "DataFrame") -> dict[str, str]:
 def _fitted(table: IcebergTable, name: str, frame_type: types.ColumnType) -> str:
     """Return SQL of a decimal or integer in its column's type.
 
-    A value that does not fit becomes NULL if a rule rejects its row, and an error if the table
-    has no quarantine.
+    A value that does not fit is NULL if a rule rejects its row, and otherwise an error.
     """
     quoted, declared_type = identifier(name), types.parse(table.column(name).type)
     if always_fits(declared_type, frame_type):
@@ -433,7 +407,12 @@ def _type_mismatch(
 
 
 def _frame_types(table: IcebergTable, frame: "DataFrame") -> dict[str, types.ColumnType]:
-    return {field.name: of_spark(field.dataType) for field in _known_fields(table, frame)}
+    frame_types = {}
+    for column in frame.schema.fields:
+        # A column with only NULL has no type yet (`void`), and takes the declared one.
+        if column.name in table.column_names and column.dataType.simpleString() != "void":
+            frame_types[column.name] = of_spark(column.dataType)
+    return frame_types
 
 
 def _integer_only(
@@ -449,9 +428,7 @@ def _integer_only(
 def with_all_columns(table: IcebergTable, frame: "DataFrame") -> "DataFrame":
     """Return the DataFrame of a merge with all columns, if it only has keys and `DELETED`.
 
-    Deleted rows need no other columns, so the function does not have to read them. Other
-    DataFrames are returned unchanged. A row without other columns that is not a delete fails
-    when it is computed.
+    Other DataFrames are unchanged. A row that is not deleted then fails when it is computed.
     """
     if not isinstance(table.write, Merge) or DELETED not in frame.columns:
         return frame
@@ -471,15 +448,6 @@ def with_all_columns(table: IcebergTable, frame: "DataFrame") -> "DataFrame":
         f"CAST(NULL AS {table.column(name).type}) AS {identifier(name)}" for name in missing
     )
     return frame.selectExpr(*map(identifier, sorted(keys)), *nulls, is_deleted)
-
-
-def _known_fields(table: IcebergTable, frame: "DataFrame") -> "list[StructField]":
-    # A column with only NULL has no type yet (`void`), and takes the declared one.
-    return [
-        field
-        for field in frame.schema.fields
-        if field.name in table.column_names and field.dataType.simpleString() != "void"
-    ]
 
 
 def _check_names(table: IcebergTable, names: list[str]) -> None:

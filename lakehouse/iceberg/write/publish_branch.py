@@ -1,7 +1,7 @@
 """End of a staged write: publish, keep the blocked candidate, or report that nothing changed."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -33,8 +33,7 @@ def publish(
 ) -> Published:
     """Let the driver publish the branch; counts come from snapshot summaries, without a scan.
 
-    Everything that can fail comes before the fast-forward: an error
-    after it would repeat the write.
+    Everything that can fail comes before it: an error after it would repeat the write.
 
     :raises Exception: of Iceberg, if another writer moved main; nothing is published then.
     """
@@ -115,12 +114,10 @@ def keep_blocked(attempt: Attempt, candidate_id: int) -> str:
 
 
 def remember_unchanged(attempt: Attempt) -> None:
-    """Record in a table property the inputs of a write that changed no row, and its code
-    version.
+    """Record the inputs and the code version of a write that changed no row, in a property.
 
-    A commit would be unnecessary, but without the record the same input would be read each
-    time. The record names the snapshot of main that it applies to, so that a rollback
-    invalidates it.
+    Without it, the same input would be read each time. It names the snapshot of main that it
+    applies to, so that a rollback invalidates it.
     """
     history = attempt.history()
     inputs, code_version = attempt.properties.inputs, _code_of_all(attempt)
@@ -143,22 +140,14 @@ def remember_unchanged(attempt: Attempt) -> None:
 
 
 def _code_of_all(attempt: Attempt) -> str:
-    """Return the version of the code that computed all rows; empty if it did not, or if it is
-    unknown.
-    """
+    """Return the version of the code that computed all rows; empty if unknown."""
     properties = attempt.properties
     is_all = not properties.keeps_rows and attempt.run.partitions is None
     return properties.code_version if is_all else ""
 
 
-def with_counts(published: Published, **counts: int | Mapping[str, float] | None) -> Published:
-    """Return a publish result with the counts of a specific write mode."""
-    return replace(published, **counts)  # type: ignore[arg-type]
-
-
 def _own_commits(history: History, attempt: Attempt, head: int | None) -> list[Snapshot]:
-    """Return the commits between the base and the branch's head, after checking that all are of
-    this attempt.
+    """Return the commits since the base, after checking that all are of this attempt.
 
     A late commit to a dropped branch creates it again, on top of the current main.
     """

@@ -40,9 +40,7 @@ def plan_reevaluation(
     run: Run,
     frames: "Mapping[str, DataFrame]",
 ) -> ReevaluationScope:
-    """Return the scope of rows that a write reevaluates; uses no Spark if the quarantine is
-    empty.
-    """
+    """Return the rows that a write reevaluates; no Spark if the quarantine is empty."""
     read_here = {
         name: declared for name, declared in inputs.items() if declared.table != table.name
     }
@@ -97,9 +95,7 @@ def _existing(engine: Engine, table: IcebergTable, target: History) -> "list[Dat
 
 
 def _is_by_source(table: IcebergTable) -> bool:
-    """Whether each row that is read is evaluated; an append can skip rows by other columns than
-    the source.
-    """
+    """Whether each row that is read is evaluated; an append can skip rows by other columns."""
     return not isinstance(table.write, Append) or set(table.once_by) <= set(_SOURCE)
 
 
@@ -111,12 +107,10 @@ def _may_have_less(engine: Engine, target: History, pin: Pin) -> bool:
 
 
 def _has_unpublished(table: IcebergTable, target: History, quarantined: History) -> bool:
-    """Whether the quarantine has commits of runs that did not publish, such as killed ones;
-    their rows can be read again.
+    """Whether the quarantine has commits of unpublished runs, such as killed ones.
 
-    Only commits since the table was last computed are considered; for a partitioned table,
-    since it was last computed from other inputs. A later run has reevaluated everything, but
-    only in its partitions.
+    Only commits since the table was last computed count; for a partitioned table, since it was
+    last computed from other inputs, as a run only reevaluates its partitions.
     """
     # Erasures belong to no run. Removals after a finished write are excluded, since no commit
     # records them if no row changed.
@@ -144,9 +138,7 @@ def _has_unpublished(table: IcebergTable, target: History, quarantined: History)
 
 
 def leaving(attempt: Attempt, prepared: PreparedFrame, split: "Split") -> "DataFrame":
-    """Return the cached keys of the rows that leave the quarantine; computed before the
-    publish.
-    """
+    """Cache the keys of the rows that leave the quarantine, before the publish."""
     table, scope = prepared.table, attempt.scope
     assert table.quarantine is not None
     quarantined = read_main(attempt.engine, table.quarantine.name)
@@ -194,8 +186,7 @@ def delivered_in_type(table: IcebergTable, column: str, alias: str = "") -> str:
 def _within(
     table: IcebergTable, partitions: Partitions | None, quarantined: "DataFrame"
 ) -> "DataFrame":
-    """Return the quarantined rows that a run of some partitions evaluates: rows in them, or in
-    none.
+    """Return the quarantined rows in a run's partitions, or in none.
 
     Other rows of the same delivered row can be in partitions outside of the run.
     """

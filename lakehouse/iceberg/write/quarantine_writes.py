@@ -1,6 +1,6 @@
 """Rejected rows and rows in no partition, stored in the quarantine with their reasons."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -51,11 +51,10 @@ if TYPE_CHECKING:
 
 
 def quarantine(attempt: Attempt, prepared: PreparedFrame, split: Split) -> Quarantined | None:
-    """Merge the rejected rows into the quarantine table, idempotently by source; None if there
-    are none.
+    """Merge the rejected rows into the quarantine, idempotently by source; None without any.
 
-    Cleared rows are not added again. Rows that leave the quarantine are only collected: they
-    are removed after the publish, since they must not be lost if the write is blocked.
+    Cleared rows are not added again. Rows that leave are only collected, and removed after the
+    publish: a blocked write must not lose them.
     """
     engine, target = attempt.engine, prepared.table.quarantine
     if target is None:
@@ -82,7 +81,15 @@ def quarantine(attempt: Attempt, prepared: PreparedFrame, split: Split) -> Quara
         engine, target, changes, run=Run(attempt.run.run_id)
     )
     if isinstance(outcome, Refused):
-        raise _not_taken(attempt.table.name, target.name, outcome)
+        reasons = ", ".join(result.rule.name for result in outcome.reasons)
+        table = attempt.table.name
+        raise QuarantineFailed(
+            f"{target.name} rejected the quarantined rows of {table}: they break {reasons}. Nothing"
+            " was published, and nothing is lost.",
+            next_step=(
+                f"`lakehouse backfill {table}` recomputes it; if that fails too, please report it."
+            ),
+        )
     new_rows = outcome.inserted_rows if isinstance(outcome, Published) else 0
     return Quarantined(
         target.name,
@@ -90,17 +97,6 @@ def quarantine(attempt: Attempt, prepared: PreparedFrame, split: Split) -> Quara
         new_rows or 0,
         outcome.snapshot_id,
         split.outside_count,
-    )
-
-
-def _not_taken(table: str, target: str, outcome: Refused) -> QuarantineFailed:
-    reasons = ", ".join(result.rule.name for result in outcome.reasons)
-    return QuarantineFailed(
-        f"{target} rejected the quarantined rows of {table}: they break {reasons}. Nothing was"
-        " published, and nothing is lost.",
-        next_step=(
-            f"`lakehouse backfill {table}` recomputes it; if that fails too, please report it."
-        ),
     )
 
 
@@ -113,10 +109,9 @@ def _has_correctable_rows(engine: Engine, table: IcebergTable) -> bool:
 
 
 def _corrected(engine: Engine, prepared: PreparedFrame, split: Split) -> "DataFrame":
-    """Return the keys of quarantined rows with an accepted version in this write that is not
-    older, and that this write does not reject again.
+    """Return the keys of quarantined rows that an accepted, not older version corrects.
 
-    For a merge without versions, any accepted row with the key.
+    For a merge without versions, any accepted row with the key; never a row rejected again.
     """
     from pyspark.sql.functions import expr
 
@@ -167,11 +162,9 @@ def take_out(
 
 
 def quarantine_left_out(attempt: Attempt) -> Quarantined | None:
-    """Update the quarantine of rows in no partition: add new ones, remove those that are no
-    longer there.
+    """Update the quarantine by the rows that are in no partition now.
 
-    None if an earlier run has processed the same rows, or if the table has no quarantine; Spark
-    is not used then.
+    None, without Spark, if an earlier run has processed the same rows, or without a quarantine.
     """
     target, sources = attempt.table.quarantine, attempt.fence.outside
     if target is None or all(outside.is_settled for outside in sources):
@@ -196,8 +189,7 @@ def quarantine_left_out(attempt: Attempt) -> Quarantined | None:
 
 
 def evaluate_left_out(attempt: Attempt) -> list[RuleResult]:
-    """Return the result of the rule that each row is in a partition; empty if no input is read
-    by partitions.
+    """Return the result of the rule that each row of a partitioned input is in a partition.
 
     Rows that an earlier run processed are counted by metadata, and not sampled again.
     """
@@ -258,8 +250,7 @@ def _refused(attempt: Attempt, outside: OutsidePartitions) -> "DataFrame":
 
 
 def rows_without_partition(table: IcebergTable, rows: "DataFrame", column: str) -> "DataFrame":
-    """Return source rows without a partition in the form of a table's quarantine: columns as
-    text, by their current or former names.
+    """Return source rows without a partition as quarantine rows, by current or former names.
 
     :param column: the source's partition column.
     """
@@ -269,7 +260,12 @@ def rows_without_partition(table: IcebergTable, rows: "DataFrame", column: str) 
         name: kind.startswith(("struct", "array", "map")) for name, kind in rows.dtypes
     }
     texts = [text_sql(name, has_parts=nested) for name, nested in has_parts.items()]
-    sources = {by: column} | _by_former_names(target, rows.columns)
+    # By column of the quarantine, the source column.
+    sources = {by: column}
+    for kept in target.columns:
+        for name in kept.renamed_from:
+            if name in has_parts:
+                sources[kept.name] = name
     sources |= {name: name for name in rows.columns}
     own = {
         "_row_key": row_key_sql(rows.columns, texts),
@@ -293,13 +289,3 @@ def rows_without_partition(table: IcebergTable, rows: "DataFrame", column: str) 
 
     terms = {name: value_sql(name) for name in written_columns(target)}
     return rows.selectExpr(*(f"{sql} AS {identifier(name)}" for name, sql in terms.items()))
-
-
-def _by_former_names(table: IcebergTable, present: Collection[str]) -> dict[str, str]:
-    """Return, by column of a table, the source column that it was renamed from."""
-    known = {}
-    for column in table.columns:
-        for name in column.renamed_from:
-            if name in present:
-                known[column.name] = name
-    return known

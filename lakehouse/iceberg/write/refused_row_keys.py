@@ -25,9 +25,8 @@ def row_key_sql(present: Collection[str], texts: Iterable[str], part: str | None
 
     :param present: the columns of the DataFrame.
     :param texts: SQL of its values.
-    :param part: SQL of the partition value as text, or of the key, since independent runs can
-        each reject a row made of the same delivered row; None if a run sees all rows of a
-        source or none.
+    :param part: SQL of the partition value or key as text, if independent runs can each reject
+        rows made of the same delivered row.
     """
     values = f"array({', '.join(texts)})"
     if not all(name in present for name in SOURCE_COLUMNS):
@@ -42,10 +41,8 @@ def row_key_sql(present: Collection[str], texts: Iterable[str], part: str | None
 def each_once(rows: "DataFrame") -> "DataFrame":
     """Return distinct rows for a quarantine, with unique keys.
 
-    A function can make several rows of a delivered one. If several are rejected, their keys
-    include the values, so that the keys are stable when one of them is accepted or cleared
-    later. A single rejected row keeps the key of its source, so that it is recognized if its
-    values are computed differently.
+    Several rejected rows of one delivered row have keys with their values, which stay the same
+    when one is accepted or cleared. A single one is known by its source, whatever its values.
     """
     compared = [identifier(name) for name in rows.columns if name not in (_KEY, _REASONS)]
     # NULL fields are omitted, so that a new column changes no key.

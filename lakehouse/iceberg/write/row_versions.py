@@ -23,11 +23,7 @@ from lakehouse.iceberg.read.version_keys import (
 )
 from lakehouse.iceberg.values.write_context import Partitions
 from lakehouse.iceberg.write.kept_rows import Keep, keep_on_one_machine
-from lakehouse.iceberg.write.prepared_frame import (
-    DELETED,
-    PreparedFrame,
-    prepare,
-)
+from lakehouse.iceberg.write.prepared_frame import DELETED, PreparedFrame, prepare
 from lakehouse.tables.quoting import identifier, in_values, without_zone
 from lakehouse.tables.table import SOURCE_COLUMNS, IcebergTable, Merge, Versions
 
@@ -38,9 +34,7 @@ _RANK = "__rank"
 _REFUSED = "__refused"
 _ROLE = "__role"
 _RIVAL, _EXISTING_ROW, _DELIVERY = 0, 1, 2
-"""Roles of a version; among equal versions, the newly delivered one takes precedence over an
-existing row.
-"""
+"""Roles of a version; among equal ones, the new delivery precedes the existing row."""
 _MOST_PARTITIONS = 10_000
 """Number of partitions that fit easily into a statement."""
 _NEWEST = "__newest"
@@ -56,8 +50,7 @@ def select_versions(
     partitions: Partitions | None,
     keep: Keep = keep_on_one_machine,
 ) -> "Callable[..., DataFrame]":
-    """Wrap a function so that only the newest versions of its rows are kept; unchanged if no
-    input is versioned.
+    """Wrap a function so that only the newest versions of its rows of versioned inputs are kept.
 
     :param inputs: as declared; the wrapper receives all their reads.
     """
@@ -137,20 +130,16 @@ def newest_accepted(
     outside_rows: "DataFrame | None" = None,
     keep: Keep = keep_on_one_machine,
 ) -> "DataFrame":
-    """Keep the newest accepted version of each key, and rejected versions that are not
-    corrected.
+    """Keep the newest accepted version of each key, and rejected versions that are not corrected.
 
-    A rejected version is corrected by an accepted one that is not older, in any order of
-    arrival, so the result does not depend on the number of runs. The table's `versions` define
-    the key and the order. The result is cast and evaluated by the rules, for the table's write
-    only.
+    An accepted version that is not older corrects a rejected one, in any order of arrival, so the
+    result does not depend on the number of runs. The table's `versions` define key and order. The
+    result is cast and evaluated, for the table's write only.
 
     :param frame: the delivered rows; columns that are not in the table are removed.
-    :param rival: delivered rows of other partitions, which replace and correct rows of `frame`
-        but are not returned.
-    :param standing: existing rows in the run's partitions, kept unless a newer version replaces
-        them.
-    :param outside_rows: existing rows outside of the run's partitions, which replace and correct.
+    :param rival: delivered rows of other partitions, which only replace and correct.
+    :param standing: existing rows in the run's partitions, kept unless a newer version comes.
+    :param outside_rows: existing rows of other partitions, which replace and correct.
     :param keep: caches the keys and partitions of matching rows in `outside_rows`.
     """
     versions = declared_versions(table)
@@ -187,8 +176,7 @@ def _versions_of(
 ) -> "DataFrame":
     """Return a table's rows with any of some keys.
 
-    Usually few rows match. Therefore only the key is read of all rows, and other columns only
-    in the partitions with a match.
+    Usually few match: other columns than the key are only read in partitions with a match.
     """
     of = declared_versions(table).of
     by = table.overwritten_by
@@ -226,9 +214,7 @@ def _prepared(table: IcebergTable, delivered: "DataFrame") -> PreparedFrame:
 
 
 def _known_names(table: IcebergTable) -> set[str]:
-    """Return the columns of the table, its quarantine, and `DELETED`, which is rejected if the
-    table is not merged.
-    """
+    """Return the columns of the table and its quarantine, and `DELETED`."""
     return {*table.column_names, *SOURCE_COLUMNS, DELETED}
 
 
@@ -239,11 +225,9 @@ def _newest(
     order: Sequence[str],
     rank: Literal["rank()", "row_number()"] = "rank()",
 ) -> "DataFrame":
-    """Keep the first row of each key, accepted before rejected and newest first, and
-    uncorrected rejected rows.
+    """Keep the first row of each key, accepted and newest first, and uncorrected rejected rows.
 
-    A window order shuffles less than an aggregate of the greatest version, which builds a
-    struct per row.
+    A window shuffles less than an aggregate of the greatest version with a struct per row.
 
     :param order: SQL sort terms of the accepted rows of a key.
     :param rank: whether equal versions are kept, so that they are reported, or only one.

@@ -57,9 +57,7 @@ class Split:
     rows: "DataFrame"
     refused: "DataFrame"
     aggregate_values: Mapping[str, Any]
-    """Results of one query over all rows, by name: `count_terms` and further aggregates of the
-    write.
-    """
+    """Results of one query over all rows, by name: `count_terms` and the write's own."""
 
     @property
     def count(self) -> int:
@@ -86,9 +84,7 @@ class Split:
 def split_rows(
     prepared: PreparedFrame, rows: "DataFrame", aggregate_values: Mapping[str, Any], keep: Keep
 ) -> Split:
-    """Split counted rows; the rejected ones are cached, so that they and the samples need one
-    scan.
-    """
+    """Split counted rows; the rejected ones are cached for the samples."""
     refused = rows.where(prepared.refused_predicate)
     kept = keep(refused) if aggregate_values[REFUSED] else refused
     return Split(rows, kept, aggregate_values)
@@ -99,17 +95,17 @@ def evaluated(
 ) -> list[RuleResult]:
     """Return the result of each rule on counted rows, with samples of failing rows.
 
-    Quarantining rules are evaluated on all rows, and others on the accepted rows; see
-    `_passed_over`.
+    Only quarantining rules are evaluated on all rows; see `_passed_over`.
     """
     results = [
         RuleResult(rule, split.aggregate_values[rule.name], split.evaluated_count(rule))
         for rule in rules
     ]
-    shown = [result.rule for result in results if result.failed_rows and _is_shown(result)]
+    failing = [result for result in results if result.failed_rows]
     # Quarantining rules only need a scan of the rejected rows.
-    refusing = [rule for rule in shown if rule.on_failure == "quarantine"]
-    others = [rule for rule in shown if rule.on_failure != "quarantine"]
+    refusing = [found.rule for found in failing if found.rule.on_failure == "quarantine"]
+    failed = [found.rule for found in failing if not found.passed]
+    others = [rule for rule in failed if rule.on_failure != "quarantine"]
     samples: dict[str, tuple[Mapping[str, Any], ...]] = {}
     for rows, scan_rules in ((split.refused, refusing), (split.rows, others)):
         broken = {rule.name: _breaks(prepared, rule) for rule in scan_rules}
@@ -119,21 +115,14 @@ def evaluated(
     return [replace(result, sample=samples.get(result.rule.name, ())) for result in results]
 
 
-def _is_shown(result: RuleResult) -> bool:
-    """Whether a result needs sample rows: it failed, or its rows are quarantined."""
-    return not result.passed or result.rule.on_failure == "quarantine"
-
-
 def _breaks(prepared: PreparedFrame, rule: Rule) -> str:
     return f"NOT {_passed_over(prepared, rule)} AND {prepared.violation(rule)}"
 
 
 def _passed_over(prepared: PreparedFrame, rule: Rule) -> str:
-    """Return the SQL predicate of the rows that a rule ignores: those that other rules
-    quarantine.
+    """Return SQL of the rows that a rule ignores, since other rules quarantine them.
 
-    A cast also checks rows that a rule on its own column quarantines: the lost value can be the
-    reason for that, and would otherwise not be reported.
+    A cast still checks rows that a rule on its column quarantines, perhaps for the lost value.
     """
     if rule.on_failure == "quarantine":
         return "false"
@@ -157,11 +146,10 @@ def evaluate_refusals(
 ) -> list[RuleResult]:
     """Return the share of rejected rows and its level; empty without a quarantine.
 
-    One bad file does not block others: a blocking share becomes an error if any file is within
-    the limit.
+    A blocking share becomes an error if any file is within the limit: one bad file blocks no other.
 
-    :param read_target: reads the history of the target, None if it does not exist; only called
-        if this can be the first write. Without it, this is not the first write.
+    :param read_target: reads the history of the target, None if there is none, to see whether this
+        is the first write; without it, it is not.
     """
     table = prepared.table
     if not table.quarantining_rules:
@@ -213,9 +201,7 @@ def _is_first(history: History | None) -> bool:
 
 
 def _has_good_file(prepared: PreparedFrame, split: Split, rule: RefusedShareRule) -> bool:
-    """Whether a file's share of rejected rows is within the limit; only evaluated before a
-    block.
-    """
+    """Whether a file's share of rejected rows is within the limit."""
     if _FILE not in split.rows.columns:
         return False
     each = split.rows.where(f"{_FILE} IS NOT NULL").groupBy(_FILE)

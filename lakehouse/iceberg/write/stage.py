@@ -13,11 +13,7 @@ from lakehouse.iceberg.commit.snapshot_properties import (
     set_property,
     writer_with,
 )
-from lakehouse.iceberg.frames.frames import (
-    same_key_sql,
-    settings_to_join_few,
-    sized,
-)
+from lakehouse.iceberg.frames.frames import same_key_sql, settings_to_join_few, sized
 from lakehouse.iceberg.write.prepared_frame import DELETED, written_columns
 from lakehouse.iceberg.write.write_attempt import Attempt
 from lakehouse.tables.quoting import identifier
@@ -97,9 +93,8 @@ def delete_keys(attempt: Attempt, keys: "DataFrame", key: Sequence[str]) -> None
 def overwrite(attempt: Attempt, rows: "DataFrame", predicate: str) -> None:
     """Replace the rows that match a predicate.
 
-    Iceberg replaces entire files. If a file matches only in part, as after a change of the
-    partition spec, or if Spark cannot convert the predicate, the rows are deleted and added in
-    two commits on the branch.
+    Iceberg replaces entire files. If a file matches only in part, or Spark cannot convert the
+    predicate, the rows are deleted and added in two commits on the branch.
     """
     from pyspark.sql.functions import expr
 
@@ -186,9 +181,7 @@ def _execute(
 
 
 def _commit(attempt: Attempt, action: Callable[[], object]) -> None:
-    """Commit to the branch; after an unknown outcome, look for the write id instead of
-    repeating.
-    """
+    """Commit to the branch; after an unknown outcome, look for the write id."""
     before = attempt.history().refs.get(attempt.branch)
     try:
         action()

@@ -74,9 +74,7 @@ def _without_the_rest(
     withdrawn: Mapping[str, Withdrawn],
     source: str,
 ) -> "dict[str, DataFrame]":
-    """Return the inputs with only the removed rows of one source, and current and removed rows
-    of the others.
-    """
+    """Return inputs with only the removed rows of one source, and all of the others."""
     frames = dict(stays)
     for name, declared in inputs.items():
         if declared.table not in withdrawn or declared.outside or declared.mode == "as_of":
@@ -91,11 +89,10 @@ def with_removed(
 ) -> PreparedFrame:
     """Add deletes to a merge's rows, for keys that no remaining delivery provides."""
     names = [identifier(name) for name in dict.fromkeys((*mode.on, *mode.prune_by))]
-    removed, stays, kept = (
-        _keys(rows, names) for rows in (*_evaluated(attempt, following), prepared)
-    )
+    removed = _keys(prepare(attempt.table, following.removed).evaluated(), names)
+    stays = _keys(prepare(attempt.table, following.stays).evaluated(), names)
     going = without_keys(removed.dropDuplicates([*mode.on]), stays, mode.on)
-    going = without_keys(going, kept, mode.on)
+    going = without_keys(going, _keys(prepared, names), mode.on)
     return _with_deleted(prepared, going, names)
 
 
@@ -131,21 +128,13 @@ def _with_deleted(
     return replace(prepared, frame=rows, names=known)
 
 
-def _evaluated(attempt: Attempt, following: Following) -> tuple[PreparedFrame, PreparedFrame]:
-    return (
-        prepare(attempt.table, following.removed).evaluated(),
-        prepare(attempt.table, following.stays).evaluated(),
-    )
-
-
 def _keys(prepared: PreparedFrame, names: list[str]) -> "DataFrame":
     """Return the keys of accepted rows."""
     return prepared.frame.where(f"NOT {prepared.refused_predicate}").selectExpr(*names)
 
 
 def take_out_appended(attempt: Attempt) -> Attempt:
-    """Delete the rows of rejected deliveries from an append's branch, and return the updated
-    attempt.
+    """Delete the rows of rejected deliveries from an append's branch.
 
     A delivery that its source contains again is kept.
     """
@@ -167,14 +156,11 @@ def take_out_appended(attempt: Attempt) -> Attempt:
     if attempt.existing().where(delivery).isEmpty():
         return attempt
     stage.delete(attempt, delivery)
-    head = attempt.history().head(attempt.branch)
-    assert head is not None
-    return attempt.based_on(head)
+    return attempt.based_on_head()
 
 
 def take_out_computed(attempt: Attempt, following: Following) -> Attempt:
-    """Delete all rows with the `once_by` key of a removed row from an append's branch, and
-    return the updated attempt.
+    """Delete all rows with the `once_by` key of a removed row from an append's branch.
 
     A write that reads everything appends the remaining ones again.
     """
@@ -187,9 +173,7 @@ def take_out_computed(attempt: Attempt, following: Following) -> Attempt:
     if with_keys(attempt.existing(), removed, attempt.table.once_by).isEmpty():
         return attempt
     stage.delete_keys(attempt, removed, attempt.table.once_by)
-    head = attempt.history().head(attempt.branch)
-    assert head is not None
-    return attempt.based_on(head)
+    return attempt.based_on_head()
 
 
 def _is_back(attempt: Attempt, predicate: str) -> bool:

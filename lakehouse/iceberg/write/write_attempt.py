@@ -52,9 +52,7 @@ class WriteRequest:
     """The `once_by` values of an append, if the caller knows them."""
     check_added: CheckAdded | None = None
     has_unique_keys: bool = False
-    """Whether accepted rows of a merge are known to have unique keys, since the newest were
-    selected.
-    """
+    """Whether accepted rows of a merge have unique keys, since the newest were selected."""
 
     @property
     def reads_keys(self) -> bool:
@@ -155,9 +153,15 @@ class Attempt:
         """The start snapshot of the branch."""
         return self.fence.base
 
-    def based_on(self, base: Snapshot) -> "Attempt":
-        """Return the attempt that continues from a later snapshot of its branch."""
-        return replace(self, fence=replace(self.fence, base=base))
+    def head(self) -> Snapshot:
+        """Read the current snapshot of the branch."""
+        head = self.history().head(self.branch)
+        assert head is not None
+        return head
+
+    def based_on_head(self) -> "Attempt":
+        """Return the attempt that continues from the current snapshot of its branch."""
+        return replace(self, fence=replace(self.fence, base=self.head()))
 
     @property
     def branch(self) -> str:
@@ -223,9 +227,7 @@ class Attempt:
 
 
 def with_fitting_rules(table: IcebergTable, columns: Sequence[str]) -> IcebergTable:
-    """Return the table with a rule for each column whose values may not fit its type; as it is
-    if it has no quarantine.
-    """
+    """Add a rule for each column whose values may not fit, if there is a quarantine."""
     if not table.quarantining_rules:
         return table
     rules = [
@@ -254,8 +256,7 @@ def evaluate_prepared(attempt: Attempt) -> list[RuleResult]:
 
 
 def other_table_reader(attempt: Attempt) -> "Callable[[str], DataFrame]":
-    """Return a function that reads another table for a staged write: as pinned by the write, or
-    current.
+    """Return a function that reads another table as pinned by the write, or current.
 
     The table itself is read from the branch, so that rows can reference rows of the same write.
     """

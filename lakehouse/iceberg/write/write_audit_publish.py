@@ -24,6 +24,7 @@ from lakehouse.iceberg.commit.commit_retries import (
     Failure,
     FenceLost,
     classify,
+    first_line,
     pause,
 )
 from lakehouse.iceberg.commit.lock import WriteLog, table_lock
@@ -52,11 +53,7 @@ from lakehouse.iceberg.write.append_or_overwrite import rows_attempt
 from lakehouse.iceberg.write.due_removals import finish_removals
 from lakehouse.iceberg.write.kept_rows import KeptRows, keeping_rows
 from lakehouse.iceberg.write.merge_rows import merge_attempt
-from lakehouse.iceberg.write.prepared_frame import (
-    DELETED,
-    with_all_columns,
-    with_implied_rules,
-)
+from lakehouse.iceberg.write.prepared_frame import DELETED, with_all_columns, with_implied_rules
 from lakehouse.iceberg.write.publish_branch import (
     fast_forward,
     keep_blocked,
@@ -155,11 +152,10 @@ class Publisher:
             erase_again(engine, concerned, left_out)
 
     def begin(self, request: WriteRequest, log: WriteLog) -> None:
-        """Create and evolve the table and its quarantine, and clean up after dead writers; create
-        nothing if an input does not exist.
+        """Create and evolve the table and its quarantine, unless an input is missing, and clean up
+        after dead writers.
 
-        The quarantine is created with its table, so that it can be read before the first rejected
-        row.
+        The quarantine is created at once, so that it can be read before the first rejected row.
         """
         engine, table, run_id = request.engine, request.table, request.run.run_id
         planning.ensure(engine, table, run_id, before_creation=lambda: _require_inputs(request))
@@ -241,7 +237,11 @@ def _until_published(
                 driver.remove_from_quarantine(request, read_history(engine, table.name))
             return outcome
         pause(number)
-    raise _repeated_conflict(table, failures[-1]) from failures[-1]
+    raise WriteConflict(
+        f"{table.name} was not written: other writers came first {WRITE_ATTEMPTS} times, "
+        f"last with {first_line(failures[-1])!r}.",
+        next_step="Nothing was lost; run this again when the table is less busy.",
+    ) from failures[-1]
 
 
 def _is_final(failures: Sequence[Exception]) -> bool:
@@ -250,14 +250,6 @@ def _is_final(failures: Sequence[Exception]) -> bool:
     return (
         kinds[-1] is Failure.OTHER
         or kinds.count(Failure.EXECUTORS_LOST) == EXECUTOR_LOSS_ATTEMPTS
-    )
-
-
-def _repeated_conflict(table: IcebergTable, last: Exception) -> WriteConflict:
-    return WriteConflict(
-        f"{table.name} was not written: other writers came first {WRITE_ATTEMPTS} times, "
-        f"last with {_first_line(last)!r}.",
-        next_step="Nothing was lost; run this again when the table is less busy.",
     )
 
 
@@ -341,11 +333,7 @@ def _fence(request: WriteRequest, start: _Start) -> Fence:
 
 
 def _compute(
-    request: WriteRequest,
-    driver: Publisher,
-    start: _Start,
-    fence: Fence,
-    compute: Compute,
+    request: WriteRequest, driver: Publisher, start: _Start, fence: Fence, compute: Compute
 ) -> "tuple[Attempt, DataFrame]":
     """Read the pinned inputs, and return the rows that the table's function computes."""
     engine, table, inputs, run = request.engine, request.table, request.inputs, request.run
@@ -368,14 +356,9 @@ def _compute(
 
 
 def _known_rows(
-    request: WriteRequest,
-    fence: Fence,
-    frames: "Mapping[str, DataFrame]",
-    frame: "DataFrame",
+    request: WriteRequest, fence: Fence, frames: "Mapping[str, DataFrame]", frame: "DataFrame"
 ) -> int | None:
-    """Return the number of rows if the function returned an input unchanged; None otherwise,
-    and for rows of some partitions.
-    """
+    """Return the number of rows if the function returned an input unchanged, else None."""
     for name, declared in request.inputs.items():
         is_unfiltered = declared.mode in ("incremental", "latest") and not declared.by
         if frames.get(name) is frame and is_unfiltered and request.run.partitions is None:
@@ -384,9 +367,7 @@ def _known_rows(
 
 
 def _stage(attempt: Attempt, frame: "DataFrame", compute: Compute) -> Outcome:
-    """Quarantine the rejected rows, stage and audit the accepted ones, and let the driver publish
-    or block them.
-    """
+    """Quarantine rejected rows, stage and audit the others, and publish or block them."""
     quarantined = quarantine_left_out(attempt)
     evaluated = evaluate_left_out(attempt)
     removed = following(attempt, compute)
@@ -457,9 +438,3 @@ def _try_to_drop(request: WriteRequest, name: str) -> bool:
     except Exception:
         return False
     return True
-
-
-def _first_line(error: Exception) -> str:
-    return (
-        str(error).strip().splitlines()[0][:200] if str(error).strip() else type(error).__name__
-    )

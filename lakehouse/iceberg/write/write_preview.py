@@ -31,14 +31,12 @@ def preview(
     *,
     gone: SuppressionList = NO_SUPPRESSION,
 ) -> Outcome:
-    """Do everything of a write except the publish, and drop its branch, also after an
-    interrupt.
+    """Do everything of a write except the publish, and drop its branch, also after an interrupt.
 
     Rejected rows are counted, and the quarantine is not changed. Other writers of the table
     wait meanwhile. Upkeep removes the staged files, like those of a blocked write.
 
-    :param look: called with the branch name after rows are staged and audited; not called if no
-        row would change.
+    :param look: called with the branch name after the audit; not called if no row would change.
     :returns: the outcome; its snapshot no longer exists.
     :raises PendingChanges: if the table must be changed first; names the changes.
     """
