@@ -153,8 +153,7 @@ class State:
         return {*self.tables_there(), *self._declared_names()}
 
     def tables_there(self) -> list[str]:
-        """Names of existing tables, see `lakehouse.cli.call_context`."""
-
+        """Names of existing tables; in Glue, only in namespaces of declared tables."""
         return tables_there(self.engine.catalog, lambda: self.declared)
 
     def _declared_names(self) -> set[str]:

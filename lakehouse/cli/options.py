@@ -141,11 +141,6 @@ def read_standard_input(expected: str) -> str:
         return sys.stdin.read().removeprefix(_BYTE_ORDER_MARK)
 
 
-def lines_of_standard_input(expected: str) -> Iterator[tuple[int, str]]:
-    """Yield number and text of each non-blank line of standard input."""
-    yield from _lines(read_standard_input(expected))
-
-
 def lines_of_file(file: Path, expected: str) -> Iterator[tuple[int, str]]:
     """Yield number and text of each non-blank line of a UTF-8 file; raises UsageError."""
     with _explained(str(file), expected):
@@ -202,14 +197,14 @@ def parse_people(texts: Iterable[str], file: Path | None = None) -> "list[Named]
 def _pairs(texts: Iterable[str]) -> Iterator[tuple[str, str]]:
     for number, text in enumerate(texts, start=1):
         if text == STANDARD_INPUT:
-            for line_number, line in lines_of_standard_input(_PAIRS):
+            for line_number, line in _lines(read_standard_input(_PAIRS)):
                 yield _pair(line, f"Line {line_number} of standard input")
             continue
         column, value = _pair(text, f"Argument {number}")
         if value != STANDARD_INPUT:
             yield column, value
             continue
-        for _, line in lines_of_standard_input(_VALUES):
+        for _, line in _lines(read_standard_input(_VALUES)):
             yield column, line
 
 

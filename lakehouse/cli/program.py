@@ -75,33 +75,9 @@ def lakehouse() -> None:
 lakehouse.params.append(verbose_option())
 _COMMANDS = (
     *(demo, generate, init, new, ingest, backfill, retry, publish, reject, quarantine),
-    *(
-        check,
-        maintain,
-        cost,
-        copy,
-        alerts,
-        mute,
-        sql,
-        status,
-        docs,
-        files,
-        history,
-        contract,
-        diff,
-        try_table,
-        preview,
-        export,
-        erase,
-        erasures,
-        plan,
-        apply,
-        dev,
-        doctor,
-        connect_conf,
-        pack_python,
-        setup,
-    ),
+    *(check, maintain, cost, copy, alerts, mute, sql, status, docs, files, history, contract),
+    *(diff, try_table, preview, export, erase, erasures, plan, apply),
+    *(dev, doctor, connect_conf, pack_python, setup),
 )
 for _command in _COMMANDS:
     lakehouse.add_command(_command)

@@ -8,7 +8,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from lakehouse.errors import SetupError
@@ -88,14 +88,7 @@ def find(settings: Settings) -> SparkServer | None:
     """Return the running server of this home, or None."""
     try:
         note = json.loads(_note(settings).read_text(encoding="utf-8"))
-        server = SparkServer(
-            note["port"],
-            note["token"],
-            Process(**note["process"]),
-            note["log_at"],
-            note.get("deployment", ""),
-            note.get("master", ""),
-        )
+        server = SparkServer(**{**note, "process": Process(**note["process"])})
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return server if server.process.is_alive and server.answers else None
@@ -116,11 +109,7 @@ def start(
     token = like.token if like else secrets.token_urlsafe(24)
     own = replace(settings, spark_remote=None)
     configuration = local_configuration(own, port, read_master(own.cluster, own.spark_master))
-    java_options = [
-        *archive_options(settings, chosen),
-        *LATER_SECOND_COMPILER,
-        *GIVES_BACK,
-    ]
+    java_options = [*archive_options(settings, chosen), *LATER_SECOND_COMPILER, *GIVES_BACK]
     configuration = with_java_options(configuration, java_options)
     # Arguments are visible to all users of the machine, and configuration can contain secrets.
     properties = _properties_file(settings)
@@ -199,15 +188,7 @@ def wait_for(settings: Settings, child: "subprocess.Popen[bytes]", server: Spark
 def publish(settings: Settings, server: SparkServer) -> None:
     """Publish a server that answers to the processes of this home."""
     _properties_file(settings).unlink(missing_ok=True)
-    note = {
-        "port": server.port,
-        "token": server.token,
-        "process": vars(server.process),
-        "log_at": server.log_at,
-        "deployment": server.deployment,
-        "master": server.master,
-    }
-    replace_text(_note(settings), json.dumps(note), mode=0o600)
+    replace_text(_note(settings), json.dumps(asdict(server)), mode=0o600)
 
 
 def forget(settings: Settings, server: SparkServer) -> None:

@@ -13,9 +13,7 @@ if TYPE_CHECKING:
 
 
 def read_json(file: Path, kind: Any) -> Any:
-    """Read a file as a value of a type; an error states the file, the field and what was
-    expected.
-    """
+    """Read a file as a value of a type; an error states file, field and expectation."""
     from pydantic import ValidationError
 
     try:

@@ -211,9 +211,7 @@ class ObjectStore(ABC):
         """
 
     def old_versions(self, prefix: str) -> list[StoredObject]:  # noqa: ARG002
-        """List old versions of objects below a prefix, by key, in a versioned bucket, including
-        those of deleted objects.
-        """
+        """List old versions, also of deleted objects, in a versioned bucket, by key."""
         return []
 
     def open_old(self, old: StoredObject) -> BinaryIO:
@@ -229,14 +227,10 @@ class ObjectStore(ABC):
 
     @abstractmethod
     def remains(self, prefix: str) -> list[StoredObject]:
-        """List everything stored below a prefix: objects including hidden ones, and in a bucket
-        old versions and incomplete uploads.
-        """
+        """List all below a prefix, with hidden objects, old versions and uploads."""
 
     def discard_uploads(self, prefix: str) -> list[str]:  # noqa: ARG002
-        """Abort incomplete uploads below a prefix and return their keys; a bucket retains the
-        uploaded parts of killed processes.
-        """
+        """Abort incomplete uploads of killed processes, and return their keys."""
         return []
 
     @abstractmethod
@@ -248,9 +242,7 @@ class ObjectStore(ABC):
 
     @abstractmethod
     def remove_folder(self, prefix: str) -> None:
-        """Remove everything below a prefix that ends in `/`, including hidden and incomplete
-        files and, in a bucket, old versions.
-        """
+        """Remove all below a prefix that ends in `/`, also what `remains` lists."""
 
     @abstractmethod
     def uri(self, key: str) -> str:
@@ -262,9 +254,7 @@ class ObjectStore(ABC):
 
 
 def is_finished(key: str) -> bool:
-    """Return whether a key is a delivered file, and not hidden, incomplete or a marker, nor
-    below such a folder.
-    """
+    """Return whether a key, with its folders, is not hidden, incomplete or a marker."""
     parts = PurePosixPath(key).parts
     return (
         bool(parts)
@@ -278,9 +268,7 @@ def _is_unfinished(name: str) -> bool:
 
 
 def _stop_at(folder: Path) -> Callable[[OSError], None]:
-    """Stop a walk if its first folder is unreadable; skip unreadable folders below it. A missing
-    folder is empty.
-    """
+    """Stop a walk if its first folder is unreadable; a missing folder is empty."""
 
     def stop(error: OSError) -> None:
         is_below = error.filename is not None and Path(error.filename) != folder
@@ -301,9 +289,7 @@ _KINDS = {
 
 
 def _kind(path: Path) -> str | None:
-    """Describe an entry that is not a readable file or folder; None if it is one or was
-    removed.
-    """
+    """Describe an entry that is not a readable file or folder; None otherwise."""
     try:
         form = stat.S_IFMT(path.lstat().st_mode)
     except FileNotFoundError:
@@ -329,9 +315,7 @@ def _is_occupied(entry: os.DirEntry[str]) -> bool:
 
 @dataclass(frozen=True)
 class LocalObjectStore(ObjectStore):
-    """A local folder as an object store; sub-folders are parts of keys, and links are not
-    followed.
-    """
+    """A local folder as an object store; keys have sub-folders, links are skipped."""
 
     root: Path
     settle_seconds: float = 0.5

@@ -33,9 +33,7 @@ def reason_key(rejected: str) -> str:
 def rejected_keys(
     store: ObjectStore, prefix: str, since: datetime | None = None
 ) -> dict[str, datetime]:
-    """Return the keys of rejected files, with the time at which their reason was last written;
-    none with an older reason than `since`.
-    """
+    """Return rejected files with the time of their reason, not older than `since`."""
     modified = {item.key: item.modified_at for item in store.objects(prefix)}
     keys = {}
     for key in sorted(modified):

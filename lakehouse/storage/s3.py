@@ -59,9 +59,7 @@ class S3ObjectStore(ObjectStore):
 
     @property
     def refusals(self) -> tuple[type[Exception], ...]:
-        """Errors that S3 returns. Connection errors are not included, since they would affect
-        every object.
-        """
+        """Errors that S3 returns; a connection error would affect every object."""
         from boto3 import exceptions
         from botocore.exceptions import ClientError
 
@@ -203,9 +201,7 @@ class S3ObjectStore(ObjectStore):
         return self.stat(seen.key)
 
     def _has_content(self, key: str, source: Path) -> bool:
-        """Return whether an object has the content of a file; its ETag is not always a content
-        hash.
-        """
+        """Compare an object with a file by content; an ETag is not always a hash."""
         with source.open("rb") as expected:
             digest = hashlib.file_digest(expected, "sha256").digest()
         actual = hashlib.sha256()
@@ -237,9 +233,7 @@ class S3ObjectStore(ObjectStore):
         self.client.delete_object(Bucket=self.bucket, Key=old.key, VersionId=old.version)
 
     def all_versions(self, prefix: str) -> list[StoredObject]:
-        """List everything stored below a prefix, with ids as `version`: current and old
-        versions, and delete markers.
-        """
+        """List current and old versions and delete markers, with ids as `version`."""
         versions = self._versions(prefix)
         return [*versions.current, *versions.old, *versions.markers]
 
@@ -286,9 +280,7 @@ class S3ObjectStore(ObjectStore):
                 )
 
     def uploads(self, prefix: str) -> list[StoredObject]:
-        """List incomplete multipart uploads, with their ids as `version`; their size is
-        unknown.
-        """
+        """List incomplete uploads, with their ids as `version`, of unknown size."""
         return [
             _seen(upload["Key"], upload["Initiated"], 0, upload["UploadId"])
             for page in self._pages("list_multipart_uploads", prefix)
@@ -354,9 +346,7 @@ class _Versions(NamedTuple):
 
 @cache
 def open_bucket(settings: Settings) -> S3ObjectStore:
-    """Return the object store of the deployment's bucket, with region and credentials of the
-    AWS chain.
-    """
+    """Return the deployment's bucket, with region and credentials of the AWS chain."""
     # The import takes a second, which a local deployment does not need.
     from dagster_aws.s3 import S3Resource
 

@@ -2,13 +2,15 @@
 
 import secrets
 import socket
-import subprocess
 import sys
 import urllib.request
 from contextlib import closing, suppress
 from pathlib import Path
 from urllib.error import URLError
 
+import psutil
+
+from lakehouse.spark.processes import started_at
 from lakehouse_tests.processes import Child
 
 _FIRST_PORT, _PORTS = 20_000, 12_000
@@ -16,9 +18,7 @@ LAKEHOUSE = str(Path(sys.executable).with_name("lakehouse"))
 
 
 def free_port() -> int:
-    """Return a port that nobody listens on. It is below those that the system gives to the
-    other ends of connections: one of these, or the next, may be in use once it is listened on.
-    """
+    """Return a free port below the ephemeral ports, one of which a client may take."""
     while True:
         port = _FIRST_PORT + secrets.randbelow(_PORTS)
         with suppress(OSError), closing(socket.create_server(("127.0.0.1", port))):
@@ -34,6 +34,11 @@ def answers(port: int, child: Child) -> bool:
         return False
 
 
+def lines_of(child: Child) -> list[str]:
+    """Return the output of a command without its progress."""
+    return [line for line in child.said.splitlines() if line and not line.endswith(" …")]
+
+
 def java_below(pid: int) -> list[int]:
     return [
         found for found in processes_below(pid) if "java" in command_of(found).split(" ")[0]
@@ -41,24 +46,14 @@ def java_below(pid: int) -> list[int]:
 
 
 def processes_below(pid: int) -> list[int]:
-    lines = subprocess.run(
-        ["ps", "-eo", "pid=,ppid="], capture_output=True, text=True, check=True
-    ).stdout.splitlines()
-    parents = {int(child): int(parent) for child, parent in map(str.split, lines)}
-    below = [pid]
-    for above in below:
-        below += [child for child, parent in parents.items() if parent == above]
-    return below[1:]
+    return [child.pid for child in psutil.Process(pid).children(recursive=True)]
 
 
 def command_of(pid: int) -> str:
-    return subprocess.run(
-        ["ps", "-o", "args=", "-p", str(pid)], capture_output=True, text=True, check=False
-    ).stdout
+    with suppress(psutil.NoSuchProcess):
+        return " ".join(psutil.Process(pid).cmdline())
+    return ""
 
 
 def is_alive(pid: int) -> bool:
-    state = subprocess.run(
-        ["ps", "-o", "state=", "-p", str(pid)], capture_output=True, text=True, check=False
-    ).stdout
-    return bool(state.strip()) and not state.startswith("Z")
+    return started_at(pid) is not None

@@ -1,7 +1,6 @@
-"""The command line in this process, on a home of the test's own and the session that is
-there.
-"""
+"""The command line in this process, on a home of the test and the running session."""
 
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.resources import files
@@ -19,9 +18,7 @@ from lakehouse_tests.savepoint import FilledOnce
 
 @dataclass(frozen=True)
 class Ran:
-    """What a command printed, line by line, and its exit code; what it said of its progress is
-    left out.
-    """
+    """Output lines and exit code of a command, without its progress."""
 
     code: int
     out: list[str]
@@ -29,6 +26,17 @@ class Ran:
 
 
 Lakehouse = Callable[..., Ran]
+FILLED_ONCE = ("blocked", "declared_fruits", "deletes", "fruits", "held", "sold", "twice")
+"""Fixtures that fill a home for the tests of a file, each by its name."""
+
+
+def put_fruits(home: Path, name: str, *rows: str, second: int | None = None) -> None:
+    """Put a file into the inbox of the feed fruits, perhaps as one of a time."""
+    inbox = home / "inbox" / "fruits"
+    inbox.mkdir(parents=True, exist_ok=True)
+    (inbox / name).write_text("\n".join(["id,fruit,berry", *rows, ""]), encoding="utf-8")
+    if second is not None:
+        os.utime(inbox / name, (1_700_000_000 + second,) * 2)
 
 
 @pytest.fixture(scope="session")
@@ -38,22 +46,17 @@ def with_samples(tmp_path_factory: pytest.TempPathFactory) -> FilledOnce:
 
 
 @pytest.fixture
-def home(
-    request: pytest.FixtureRequest, tmp_path: Path, with_samples: FilledOnce, filled: FilledOnce
-) -> Path:
-    """A home of the test's own, which is not there yet, one that has the sample files, or that of
-    all in a file who ask for `sold`.
-    """
-    if "sold" in request.fixturenames:
-        return filled.home
+def home(request, tmp_path, with_samples, filled_by):
+    """A new home, one with the sample files, or one that a fixture fills once per file."""
+    for name in FILLED_ONCE:
+        if name in request.fixturenames:
+            return filled_by(name).home
     shares = "sample_fruits" in request.fixturenames
     return with_samples.home if shares else tmp_path / "home"
 
 
 @pytest.fixture
-def lakehouse(
-    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Lakehouse:
+def lakehouse(home, capsys, monkeypatch):
     """Call the command line as its user would."""
     monkeypatch.setenv("LAKEHOUSE_HOME", str(home))
 
@@ -94,23 +97,19 @@ def table_there(settings: Settings) -> str:
 
 
 @pytest.fixture
-def sold(request: pytest.FixtureRequest, lakehouse: Lakehouse, filled: FilledOnce) -> None:
-    """A table `t.sold` that nobody declared, as `SOLD` of the test's file makes it: once for all of
-    them.
-    """
+def sold(request, lakehouse, filled_by):
+    """An undeclared table `t.sold`, created once by `SOLD` of the test's file."""
 
     def fill() -> None:
         ran = lakehouse("sql", "--write", request.module.SOLD)
         assert ran.code == 0, ran.err
 
-    filled.bring_back(fill)
+    filled_by("sold").bring_back(fill)
 
 
 @pytest.fixture
 def sample_fruits(lakehouse: Lakehouse, home: Path, with_samples: FilledOnce) -> None:
-    """The sample files of the feed fruits, ingested: once for all, where a file has no homes of
-    its own.
-    """
+    """The ingested sample files of the feed fruits; shared if the file has no own home."""
 
     def fill() -> None:
         inbox = home / "inbox" / "fruits"

@@ -1,6 +1,4 @@
-"""A lakehouse that runs as its users let it: `lakehouse dev` as a process, and files that land
-in its inbox.
-"""
+"""`lakehouse dev` as a process, and files that arrive in its inbox."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,15 +24,11 @@ from lakehouse_tests.processes import Child, start_command, wait_for
 SECONDS = 180
 """How long anything is waited for."""
 _BY_A_SCRIPT = ["sh", "-c", 'trap "" INT; exec "$0" "$@"']
-"""What is started in the background of a script ignores Ctrl-C, and so does all that it
-starts.
-"""
+"""Background processes of a script ignore Ctrl-C, and so do their children."""
 
 
 class Live:
-    """A lakehouse that runs, and the inbox of its feed fruits; with its end all that it started
-    ends.
-    """
+    """A running lakehouse and its inbox; all its processes end with it."""
 
     dev: Child
     port: int
@@ -60,9 +54,7 @@ class Live:
         return self.dev
 
     def end(self, sent: int, *, seconds: float = 60) -> int:
-        """Send a signal to `lakehouse dev`, and return its exit status; no process that it
-        started is left.
-        """
+        """Send a signal, return the exit status, and wait for the end of all children."""
         below = processes_below(self.dev.process.pid)
         self.dev.process.send_signal(sent)
         status = self.dev.status(seconds)

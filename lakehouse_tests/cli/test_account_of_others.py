@@ -1,6 +1,4 @@
-"""Commands that list tables ask Glue, which has the databases of a whole account, for those of the
-lakehouse alone; no JVM.
-"""
+"""Commands list only the Glue databases of this lakehouse; no JVM."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -66,9 +64,7 @@ def account(aws_settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator
 
 
 @pytest.mark.long
-def test_status_lists_what_is_in_the_databases_of_declared_tables(
-    lakehouse: Lakehouse, account: Account
-) -> None:
+def test_status_lists_what_is_in_the_databases_of_declared_tables(lakehouse, account):
     found = records(lakehouse("status", "--format", "json"))
     assert {one["table"] for one in found if one["exists"]} == OURS
     assert not account.named_by_user & OURS

@@ -57,9 +57,7 @@ def test_before_the_first_round_nothing_was_monitored(lakehouse: Lakehouse) -> N
     assert lakehouse("alerts").out[-1] == "Nothing was monitored yet; `lakehouse dev` does."
 
 
-def test_one_alert_is_shown_as_json(
-    lakehouse: Lakehouse, recorded: list[Alert], settings: Settings
-) -> None:
+def test_one_alert_is_shown_as_json(lakehouse, recorded, settings):
     record = records(lakehouse("alerts", recorded[0].alert_id, "--format", "json"))
     assert record == {**recorded[0].to_json(), "is_open": True}
     assert record["lakehouse"] == settings.title
@@ -75,17 +73,13 @@ def test_an_unknown_id_is_a_usage_error(lakehouse: Lakehouse) -> None:
     assert lakehouse("alerts", "zzzz").code == 2
 
 
-def test_an_acknowledged_incident_stays_open_with_a_reason(
-    lakehouse: Lakehouse, recorded: list[Alert], settings: Settings
-) -> None:
+def test_an_acknowledged_incident_stays_open_with_a_reason(lakehouse, recorded, settings):
     ran = lakehouse("alerts", "ack", recorded[0].alert_id, "--why", "known", "--by", "ben")
     assert ran.code == 0
     assert read_state(settings).open[recorded[0].key].acknowledged == "ben: known"
 
 
-def test_a_closed_incident_is_resolved(
-    lakehouse: Lakehouse, recorded: list[Alert], settings: Settings
-) -> None:
+def test_a_closed_incident_is_resolved(lakehouse, recorded, settings):
     ran = lakehouse("alerts", "close", recorded[0].alert_id, "--why", "known", "--by", "ben")
     assert ran.code == 0
     assert recorded[0].key not in read_state(settings).open
@@ -93,25 +87,13 @@ def test_a_closed_incident_is_resolved(
     assert (last.title, last.lines[0]) == ("Resolved: failure 00", "Closed by ben: known")
 
 
-def test_a_closed_incident_cannot_be_acknowledged(
-    lakehouse: Lakehouse, recorded: list[Alert]
-) -> None:
+def test_a_closed_incident_cannot_be_acknowledged(lakehouse, recorded):
     lakehouse("alerts", "close", recorded[0].alert_id, "--why", "known")
     ran = lakehouse("alerts", "ack", recorded[0].alert_id, "--why", "too late")
     assert (ran.code, "is not open" in ran.err[0]) == (2, True)
 
 
-@pytest.mark.parametrize("command", ["ack", "close"])
-def test_a_placeholder_is_no_reason(
-    lakehouse: Lakehouse, recorded: list[Alert], settings: Settings, command: str
-) -> None:
-    assert lakehouse("alerts", command, recorded[0].alert_id, "--why", "…").code == 2
-    assert read_state(settings).open[recorded[0].key].acknowledged == ""
-
-
-def test_a_test_message_is_sent_to_every_recipient(
-    lakehouse: Lakehouse, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_test_message_is_sent_to_every_recipient(lakehouse, monkeypatch):
     with receiving() as receiver:
         monkeypatch.setenv("LAKEHOUSE_ALERT_URLS", f"{receiver.url} json://127.0.0.1:1/")
         ran = lakehouse("alerts", "test")
@@ -135,17 +117,12 @@ def test_a_mute_is_listed_until_it_ends(lakehouse: Lakehouse) -> None:
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [
-        (("silver.fruits", "--until", "2020-01-01T00:00Z"), "which is past"),
-        (("silver.fruits", "--until", "2999-01-01T00:00"), "without its offset from UTC"),
         (("silver.fruits", "--until", "tomorrow"), "expected such as 2h, 30m or 3d"),
-        (("silver.fruits",), "Expected --until with a moment, or --off"),
         (("silver.nothing", "--off"), "'silver.nothing' is not a declared table"),
         (("nothing.*", "--off"), "is the pattern of no table"),
     ],
 )
-def test_a_wrong_mute_is_explained(
-    lakehouse: Lakehouse, arguments: tuple[str, ...], part: str
-) -> None:
+def test_a_wrong_mute_is_explained(lakehouse, arguments, part):
     ran = lakehouse("mute", *arguments)
     assert ran.code == 2
     assert part in ran.err[0]

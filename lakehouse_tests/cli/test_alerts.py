@@ -3,7 +3,6 @@
 import json
 import logging
 import shlex
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,9 +15,8 @@ from lakehouse.alerts.sinks import read_alerts
 from lakehouse.definitions import FEEDS, TABLES, defs
 from lakehouse.orchestration.runs.instance import open_instance
 from lakehouse.settings import Settings
-from lakehouse_tests.alerts.receiver import receiving
+from lakehouse_tests.cli.conftest import put_fruits
 from lakehouse_tests.conftest import settings_at
-from lakehouse_tests.savepoint import FilledOnce
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
@@ -43,9 +41,7 @@ def titles(alerts: list[Alert]) -> list[str]:
 
 
 def deliver(lakehouse, home: Path, name: str, *rows: str) -> int:
-    inbox = home / "inbox" / "fruits"
-    inbox.mkdir(parents=True, exist_ok=True)
-    (inbox / name).write_text("\n".join(["id,fruit,berry", *rows, ""]))
+    put_fruits(home, name, *rows)
     return lakehouse("ingest", "fruits").code
 
 
@@ -56,13 +52,7 @@ def commands(alert: Alert, begin: str) -> list[str]:
 
 
 @pytest.fixture
-def home(request: pytest.FixtureRequest, tmp_path: Path, filled: FilledOnce) -> Path:
-    """The home that all who ask for `blocked` share, or one of the test's own."""
-    return filled.home if "blocked" in request.fixturenames else tmp_path / "home"
-
-
-@pytest.fixture
-def blocked(lakehouse, home: Path, filled: FilledOnce):
+def blocked(lakehouse, home: Path, filled_by):
     """A lakehouse in which `silver.fruits` is blocked, after an earlier round."""
 
     def fill() -> None:
@@ -70,14 +60,12 @@ def blocked(lakehouse, home: Path, filled: FilledOnce):
         assert deliver(lakehouse, home, "apple.csv", "1,Apple,false") == 0
         assert deliver(lakehouse, home, "banana.csv", "2,banana,false", "3,Kiwi,true") == 1
 
-    filled.bring_back(fill)
+    filled_by("blocked").bring_back(fill)
     return lakehouse
 
 
 @pytest.mark.long
-def test_quarantined_rows_are_an_incident_until_the_quarantine_is_empty(
-    lakehouse, home: Path
-) -> None:
+def test_quarantined_rows_are_an_incident_until_the_quarantine_is_empty(lakehouse, home):
     run_round(home)
     assert deliver(lakehouse, home, "1.csv", "x,Apple,false", "2,Pear,false") == 0
     (alert,) = run_round(home)
@@ -125,9 +113,7 @@ def test_a_blocked_table_sends_one_message_with_commands(blocked, home: Path) ->
 
 
 @pytest.mark.long
-def test_neither_a_retry_nor_a_check_of_main_resolves_a_blocked_table(
-    blocked, home: Path
-) -> None:
+def test_neither_a_retry_nor_a_check_of_main_resolves_a_blocked_table(blocked, home):
     assert titles(run_round(home)) == [BLOCKED]
     assert blocked("retry", "silver.fruits").code == 1
     assert blocked("check", "silver.fruits").code == 0
@@ -135,9 +121,7 @@ def test_neither_a_retry_nor_a_check_of_main_resolves_a_blocked_table(
 
 
 @pytest.mark.long
-def test_a_publish_after_rejecting_the_file_resolves_a_blocked_table(
-    blocked, home: Path
-) -> None:
+def test_a_publish_after_rejecting_the_file_resolves_a_blocked_table(blocked, home):
     run_round(home)
     assert blocked("reject", "banana.csv", "--feed", "fruits", "--why", "by mistake").code == 0
     assert run_round(home) == []
@@ -154,43 +138,7 @@ def test_an_override_resolves_a_blocked_table(blocked, home: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_muted_incident_is_recorded_and_sent_after_the_mute(blocked, home: Path) -> None:
-    until = "2999-12-01T08:00+08:00"
-    ran = blocked(
-        "mute", "silver.fruits", "--until", until, "--why", "it is known", "--by", "somebody"
-    )
-    assert ran.out == ["silver.fruits is muted until 2999-12-01 00:00:00Z; it ends by itself."]
-    with receiving() as receiver:
-        settings = replace(settings_at(home), alert_urls=(receiver.url,))
-        (alert,) = run_round(home, settings)
-        assert alert.muted == "until 2999-12-01T00:00+00:00 by somebody: it is known"
-        assert receiver.taken == []
-        assert "opened, muted" in blocked("alerts").out[2]
-        assert blocked("mute", "silver.fruits", "--off").code == 0
-        assert titles(run_round(home, settings)) == [BLOCKED]
-        assert receiver.titles == [BLOCKED]
-
-
-@pytest.mark.long
-def test_a_rejected_file_is_an_incident(lakehouse, home: Path) -> None:
-    run_round(home)
-    inbox = home / "inbox" / "fruits"
-    inbox.mkdir(parents=True)
-    (inbox / "short.csv").write_text("id,fruit\n1,Damson\n")
-    assert lakehouse("ingest", "fruits").code == 1
-    (alert,) = run_round(home)
-    assert alert.title == "feed fruits: file short.csv was rejected"
-    assert alert.lines[0].startswith(
-        "missing column 'berry': found a header with 'id', 'fruit';"
-    )
-    assert deliver(lakehouse, home, "short.csv", "1,Damson,false") == 0
-    assert titles(run_round(home)) == ["Resolved: feed fruits: file short.csv was rejected"]
-
-
-@pytest.mark.long
-def test_personal_data_is_in_no_message_log_reason_sample_or_event(
-    lakehouse, home: Path, caplog
-) -> None:
+def test_personal_data_is_in_no_message_log_reason_sample_or_event(lakehouse, home, caplog):
     planted = ("zoe.planted@example", "zoe.planted")
     run_round(home)
     inbox = home / "inbox" / "bnpl"

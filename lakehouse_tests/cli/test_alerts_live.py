@@ -1,6 +1,4 @@
-"""Alerts of a lakehouse that runs: at a webhook that is down for a while, from a daemon that is
-killed meanwhile.
-"""
+"""Alerts of a running lakehouse: the webhook is down for a while, and `dev` is killed."""
 
 import re
 import signal
@@ -11,7 +9,6 @@ import requests
 
 from lakehouse.alerts.alerts_sensor import read_heartbeat
 from lakehouse.iceberg.catalog.catalog import Catalog
-from lakehouse.settings import Settings
 from lakehouse_tests.alerts.receiver import Receiver, receiving
 from lakehouse_tests.cli.commands import answers
 from lakehouse_tests.cli.live import SECONDS, Live
@@ -20,19 +17,13 @@ from lakehouse_tests.processes import KILLED, wait_for
 pytestmark = [pytest.mark.e2e, pytest.mark.soak, pytest.mark.timeout(600)]
 
 IN_SECONDS = 25
-"""Less than it takes to wait in vain for Dagster, and then for Spark, to end when they are
-asked to.
-"""
+"""Less than the timeouts for Dagster and Spark to exit."""
 WARNS = "silver.fruits: 1 row in quarantine"
 HELD = "silver.fruits is blocked: rule excluded_fruit_in_any_spelling refused it"
 
 
-def test_what_breaks_is_told_once_whatever_is_down_and_when_it_is_over(
-    settings: Settings,
-) -> None:
-    """The first `dev` is killed, with which all that it started ends; a script starts the
-    second, and ends it.
-    """
+def test_what_breaks_is_told_once_whatever_is_down_and_when_it_is_over(settings):
+    """The first `dev` is killed; a script starts and stops the second."""
     with Live(settings) as live, receiving() as receiver, receiving() as watcher:
         env = {
             "LAKEHOUSE_ALERT_URLS": receiver.url,

@@ -1,9 +1,6 @@
-"""The ways out where a rule holds a table back: compute it anew, publish it all the same, or
-take a file out.
-"""
+"""What users do about a blocked table: retry, publish or reject a file."""
 
 import json
-import os
 from pathlib import Path
 from types import ModuleType
 
@@ -14,43 +11,23 @@ from lakehouse.iceberg.commit.publish_refused import OVERRIDDEN_BY, OVERRIDDEN_F
 from lakehouse.ingestion import delivery_decisions
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.runs.instance import open_instance
+from lakehouse_tests.cli.conftest import put_fruits
 from lakehouse_tests.conftest import settings_at
-from lakehouse_tests.savepoint import FilledOnce
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
 
 @pytest.fixture
-def home(
-    request: pytest.FixtureRequest, tmp_path: Path, filled: FilledOnce, filled_twice: FilledOnce
-) -> Path:
-    """The home that all who ask for one of these lakehouses share, or one of the test's own."""
-    if "held" in request.fixturenames:
-        return filled.home
-    return filled_twice.home if "twice" in request.fixturenames else tmp_path / "home"
-
-
-@pytest.fixture
-def held(lakehouse, home: Path, filled: FilledOnce):
+def held(lakehouse, home: Path, filled_by):
     """A lakehouse where `silver.fruits` was refused for one of two files."""
 
     def fill() -> None:
-        inbox = home / "inbox" / "fruits"
-        inbox.mkdir(parents=True)
-        for second, (name, row) in enumerate(
-            {"apple.csv": "1,Apple,false", "banana.csv": "2,banana,false"}.items()
-        ):
-            (inbox / name).write_text(f"id,fruit,berry\n{row}\n")
-            os.utime(inbox / name, (1_700_000_000 + second,) * 2)
+        put_fruits(home, "apple.csv", "1,Apple,false", second=0)
+        put_fruits(home, "banana.csv", "2,banana,false", second=1)
         assert lakehouse("ingest", "fruits").code == 1
 
-    filled.bring_back(fill)
+    filled_by("held").bring_back(fill)
     return lakehouse
-
-
-@pytest.fixture(scope="module")
-def filled_twice(tmp_path_factory: pytest.TempPathFactory) -> FilledOnce:
-    return FilledOnce(tmp_path_factory.mktemp("twice"))
 
 
 def fruits(held) -> list[str]:
@@ -151,20 +128,19 @@ def test_a_file_is_taken_out_of_bronze_and_kept_with_the_rejected(held, home: Pa
 
 
 @pytest.fixture
-def twice(lakehouse, home: Path, filled_twice: FilledOnce):
+def twice(lakehouse, home: Path, filled_by):
     """A lakehouse to which two contents came under one name: a good one, and then another."""
 
     def fill() -> None:
-        inbox = home / "inbox" / "fruits"
-        inbox.mkdir(parents=True)
-        for second, rows in enumerate(
-            ["1,Apple,false\n2,Pear,false", "9,Apple,true\n3,Plum,false\nx,Fig,false"]
-        ):
-            (inbox / "daily.csv").write_text(f"id,fruit,berry\n{rows}\n")
-            os.utime(inbox / "daily.csv", (1_700_000_000 + second,) * 2)
+        contents = (
+            ("1,Apple,false", "2,Pear,false"),
+            ("9,Apple,true", "3,Plum,false", "x,Fig,false"),
+        )
+        for second, rows in enumerate(contents):
+            put_fruits(home, "daily.csv", *rows, second=second)
             assert lakehouse("ingest", "fruits").code == 0
 
-    filled_twice.bring_back(fill)
+    filled_by("twice").bring_back(fill)
     return lakehouse
 
 
@@ -195,9 +171,7 @@ def test_the_deliveries_that_a_name_stands_for_are_listed(twice) -> None:
 
 @pytest.mark.long
 def test_a_delivery_is_rejected_by_its_content(twice, home: Path) -> None:
-    """What it alone gave goes, and where another delivery gave the same before, its values come
-    back.
-    """
+    """Its own rows are removed; older values of other deliveries are restored."""
     command = ("reject", "daily.csv", "--feed", "fruits", "--why", "it was sent by mistake")
     last = twice(*command).out[-2].split("|")[-1].strip()
     ran = twice(*command, "--sha256", last)

@@ -18,10 +18,3 @@ def test_contracts_are_files_that_a_second_call_leaves_alone(lakehouse: Lakehous
     assert "silver.fruits.odcs.yaml" in written
     assert not any("quarantine" in name for name in written)
     assert written == {file.name: file.stat().st_mtime_ns for file in folder.iterdir()}
-
-
-def test_a_table_that_nobody_declared_has_no_contract(lakehouse: Lakehouse):
-    ran = lakehouse("contract", "silver.fruit")
-
-    assert ran.code == 2
-    assert "did you mean silver.fruits?" in ran.err[-1]

@@ -1,6 +1,7 @@
 """`lakehouse copy`: the tables of a deployment in another one, without a JVM."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,10 +14,11 @@ from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.recovery import copy_tables
 from lakehouse.settings import Settings
 from lakehouse.storage.file_lock import file_lock
-from lakehouse_tests.cli.conftest import Lakehouse
+from lakehouse_tests.cli.conftest import Lakehouse, Ran
 from lakehouse_tests.conftest import on_aws, settings_at
 
 SCHEMA = Schema(NestedField(1, "id", LongType()))
+Copy = Callable[..., Ran]
 TABLES = ("bronze.raw", "silver.clean", "silver.clean_quarantine")
 
 
@@ -33,6 +35,12 @@ def tables(home: Path) -> Catalog:
     for at, name in enumerate(TABLES, 1):
         made(catalog, name, *range(at))
     return catalog
+
+
+@pytest.fixture
+def copy(lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path) -> Copy:
+    """Copy the tables to the other home."""
+    return lambda *options: lakehouse("copy", str(home), str(other), *options)
 
 
 def made(catalog: Catalog, name: str, *ids: int) -> None:
@@ -55,10 +63,8 @@ def counts_in(catalog: Catalog) -> dict[str, int]:
     return {name: catalog.load(name).scan().count() for name in catalog.tables()}
 
 
-def test_all_tables_come_and_each_is_said(
-    lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path
-) -> None:
-    ran = lakehouse("copy", str(home), str(other))
+def test_all_tables_come_and_each_is_said(copy: Copy, other: Path) -> None:
+    ran = copy()
 
     assert ran.code == 0, ran.err
     assert counts(other) == {"bronze.raw": 1, "silver.clean": 2, "silver.clean_quarantine": 3}
@@ -66,47 +72,34 @@ def test_all_tables_come_and_each_is_said(
     assert ran.out[-1] == f"{other} has 3 tables of these."
 
 
-def test_a_table_that_is_not_there_is_wrong_usage(
-    lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path
-) -> None:
-    ran = lakehouse("copy", str(home), str(other), "silver.clear")
+def test_a_table_that_is_not_there_is_wrong_usage(copy: Copy) -> None:
+    ran = copy("silver.clear")
 
     assert ran.code == 2
     assert "did you mean silver.clean?" in ran.err[0]
 
 
-def test_tables_with_other_rows_are_refused_by_name_and_nothing_is_copied(
-    lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path
-) -> None:
+def test_tables_with_other_rows_are_refused_by_name_and_nothing_is_copied(copy, other):
     target = Catalog.of(settings_at(other))
     made(target, "silver.clean", 7)
     made(target, "silver.clean_quarantine", 0, 1, 2)
 
-    ran = lakehouse("copy", str(home), str(other))
+    ran = copy()
 
     assert ran.code == 1
     assert f"{other} has silver.clean with other rows" in ran.err[0]
     assert counts(other) == {"silver.clean": 1, "silver.clean_quarantine": 3}
 
 
-def test_a_dry_run_copies_nothing(
-    lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path
-) -> None:
-    ran = lakehouse("copy", str(home), str(other), "--dry-run")
+def test_a_dry_run_copies_nothing(copy: Copy, other: Path) -> None:
+    ran = copy("--dry-run")
 
     assert ran.out == [f"{name} would be copied." for name in TABLES]
     assert not other.exists()
 
 
 @pytest.mark.long
-def test_to_aws_and_back(
-    lakehouse: Lakehouse,
-    tables: Catalog,
-    home: Path,
-    other: Path,
-    aws_settings: Settings,
-    monkeypatch,
-) -> None:
+def test_to_aws_and_back(lakehouse, tables, home, other, aws_settings, monkeypatch):
     monkeypatch.setenv("AWS_ENDPOINT_URL", aws_settings.endpoint_url or "")
 
     there = lakehouse("copy", str(home), "s3://lake")
@@ -127,9 +120,7 @@ def test_to_aws_and_back(
         (("same", "same"), "would be copied to itself"),
     ],
 )
-def test_places_that_cannot_be_are_wrong_usage(
-    lakehouse: Lakehouse, places: tuple[str, str], said: str, monkeypatch, tmp_path
-) -> None:
+def test_places_that_cannot_be_are_wrong_usage(lakehouse, places, said, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
 
     ran = lakehouse("copy", *places)
@@ -139,15 +130,13 @@ def test_places_that_cannot_be_are_wrong_usage(
     assert not (tmp_path / "nowhere").exists()
 
 
-def test_keys_and_erasure_records_are_copied(
-    lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path
-) -> None:
+def test_keys_and_erasure_records_are_copied(copy: Copy, home: Path, other: Path) -> None:
     write(home / "privacy" / "gone.json", json.dumps([{"hmac": "ab"}]))
     write(home / "privacy" / "hmac.key", "00")
     write(home / "masking.key", "secret")
     write(home / "inbox" / "sales" / "a.csv", "id")
 
-    ran = lakehouse("copy", str(home), str(other))
+    ran = copy()
 
     assert ran.out[:3] == [
         "privacy/hmac.key copied.",
@@ -165,13 +154,11 @@ def write(file: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize("gone", [[], [{"hmac": "ab"}]], ids=["nobody", "others"])
-def test_rows_do_not_come_to_where_others_were_erased(
-    lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path, gone: list
-) -> None:
+def test_rows_do_not_come_to_where_others_were_erased(copy, home, other, gone):
     write(home / "privacy" / "gone.json", json.dumps(gone))
     write(other / "privacy" / "gone.json", json.dumps([{"hmac": "cd"}]))
 
-    ran = lakehouse("copy", str(home), str(other))
+    ran = copy()
 
     assert ran.code == 1
     assert "has erased people that" in ran.err[0]
@@ -179,17 +166,26 @@ def test_rows_do_not_come_to_where_others_were_erased(
 
 
 @pytest.mark.parametrize("where", ["from there", "to there"])
-def test_nothing_is_copied_while_people_are_erased(
-    lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path, where: str
-) -> None:
+def test_nothing_is_copied_while_people_are_erased(copy, home, other, where):
     place = home if where == "from there" else other
     busy = LakehouseError("held")
     with file_lock(place / "privacy" / ".erase.lock", 0, busy):
-        ran = lakehouse("copy", str(home), str(other))
+        ran = copy()
 
     assert ran.code == 1
     assert f"People are being erased from {place}" in ran.err[0]
     assert counts(other) == {}
+
+
+def before_each_table(patch, act: Callable[[str], object]) -> None:
+    """Let something happen before each table is copied."""
+    real = copy_tables.copy_table
+
+    def copy_after(source, name, *rest, **named):
+        act(name)
+        return real(source, name, *rest, **named)
+
+    patch.setattr(copy_tables, "copy_table", copy_after)
 
 
 def gone(home: Path, *people: str, at: str = "2026-01-01") -> None:
@@ -202,16 +198,14 @@ def known(home: Path) -> dict[str, str]:
     return {person["hmac"]: person["erased_at"] for person in people}
 
 
-def test_who_was_erased_since_a_kill_is_known_after_it(
-    lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path
-) -> None:
+def test_who_was_erased_since_a_kill_is_known_after_it(copy, home, other):
     gone(home, "ab", "cd")
     gone(other, "ab", at="2026-02-02")
     for place in (home, other):
         write(place / "privacy" / "hmac.key", "00")
     made(Catalog.of(settings_at(other)), "silver.before", 1)
 
-    ran = lakehouse("copy", str(home), str(other))
+    ran = copy()
 
     assert ran.code == 0
     assert ran.out[0] == "privacy/gone.json copied."
@@ -221,25 +215,23 @@ def test_who_was_erased_since_a_kill_is_known_after_it(
 
 @pytest.mark.long
 def test_rows_of_who_is_erased_meanwhile_are_not_registered(
-    lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path, monkeypatch
+    copy: Copy, tables: Catalog, home: Path, other: Path, monkeypatch
 ) -> None:
     """Nobody was erased before, so that there is no lock to hold."""
-    real = copy_tables.copy_table
 
-    def late(source, name, *rest, **named):
+    def erase(name):
         if name == TABLES[1]:
             write(home / "privacy" / "hmac.key", "00")
             gone(home, "ab")
-        return real(source, name, *rest, **named)
 
     with monkeypatch.context() as patch:
-        patch.setattr(copy_tables, "copy_table", late)
-        ran = lakehouse("copy", str(home), str(other))
+        before_each_table(patch, erase)
+        ran = copy()
     assert ran.code == 1
     assert f"People were erased from {home} while its tables were copied" in ran.err[0]
     assert counts(other) == {TABLES[0]: 1}
 
-    assert lakehouse("copy", str(home), str(other)).code == 0
+    assert copy().code == 0
     assert known(other) == {"ab": "2026-01-01"}
 
 
@@ -261,39 +253,29 @@ def test_a_bucket_comes_with_the_home_that_knows_who_was_erased(
 
 @pytest.mark.long
 def test_what_was_copied_before_ctrl_c_stays_and_the_rest_comes_then(
-    lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path, monkeypatch
+    copy: Copy, tables: Catalog, other: Path, monkeypatch
 ) -> None:
-    real = copy_tables.copy_table
 
-    def interrupted(source, name, *rest, **named):
+    def interrupt(name):
         if name == TABLES[1]:
             raise KeyboardInterrupt
-        return real(source, name, *rest, **named)
 
     with monkeypatch.context() as patch:
-        patch.setattr(copy_tables, "copy_table", interrupted)
-        stopped = lakehouse("copy", str(home), str(other))
+        before_each_table(patch, interrupt)
+        stopped = copy()
     assert stopped.code == 130
     assert counts(other) == {TABLES[0]: 1}
 
-    ran = lakehouse("copy", str(home), str(other))
+    ran = copy()
 
     assert ran.code == 0
     assert counts(other) == {"bronze.raw": 1, "silver.clean": 2, "silver.clean_quarantine": 3}
 
 
 @pytest.mark.long
-def test_tables_are_as_they_were_at_one_moment(
-    lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path, monkeypatch
-) -> None:
+def test_tables_are_as_they_were_at_one_moment(copy, tables, other, monkeypatch):
     """Else a table would say that it was computed from a snapshot that is not there."""
-    real = copy_tables.copy_table
-
-    def late(source, name, *rest, **named):
-        append(tables, TABLES[2], 9)
-        return real(source, name, *rest, **named)
-
-    monkeypatch.setattr(copy_tables, "copy_table", late)
-    assert lakehouse("copy", str(home), str(other)).code == 0
+    before_each_table(monkeypatch, lambda _: append(tables, TABLES[2], 9))
+    assert copy().code == 0
 
     assert counts(other)[TABLES[2]] == 3

@@ -1,9 +1,6 @@
-"""`lakehouse copy`: which delivered files were rewritten without erased people is known at the
-other place, where a rewritten file that comes again would else land its rows twice.
-"""
+"""`lakehouse copy` copies the ledger of rewritten files, so that none lands twice."""
 
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -22,13 +19,7 @@ AT = datetime(2026, 3, 1, tzinfo=UTC)
 
 
 @pytest.fixture(params=["home to home", "home to bucket", "bucket to home"])
-def places(
-    request: pytest.FixtureRequest,
-    home: Path,
-    tmp_path: Path,
-    aws_settings: Settings,
-    monkeypatch: pytest.MonkeyPatch,
-) -> list[Settings]:
+def places(request, home, tmp_path, aws_settings, monkeypatch):
     """Where is copied from, with a table, and where to."""
     monkeypatch.setenv("AWS_ENDPOINT_URL", aws_settings.endpoint_url or "")
     bucket = on_aws(aws_settings)
@@ -41,9 +32,7 @@ def places(
     return [source, target]
 
 
-def test_a_rewritten_file_is_the_same_delivery_at_the_other_place(
-    lakehouse: Lakehouse, places: list[Settings]
-) -> None:
+def test_a_rewritten_file_is_the_same_delivery_at_the_other_place(lakehouse, places):
     rewrite(places[0], DELIVERED, REWRITTEN, 2)
 
     ran = copy(lakehouse, places)

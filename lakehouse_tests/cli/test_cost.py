@@ -7,30 +7,21 @@ import pytest
 
 from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.iceberg.metadata.table_locations import list_location
-from lakehouse_tests.cli.conftest import Lakehouse
+from lakehouse_tests.cli.conftest import Lakehouse, put_fruits
 from lakehouse_tests.cli.outcomes import records
 from lakehouse_tests.conftest import settings_at
 from lakehouse_tests.iceberg.upkeep.tables import MERGE_ON_READ, local_path
-from lakehouse_tests.savepoint import FilledOnce
 
 FRUITS = "silver.fruits"
 LEFT_BEHIND = b"left behind by a write that was killed"
 
 
 @pytest.fixture
-def home(request: pytest.FixtureRequest, tmp_path: Path, filled: FilledOnce) -> Path:
-    """The home that tests with `deletes` share, or one of the test's own."""
-    return filled.home if "deletes" in request.fixturenames else tmp_path / "home"
-
-
-@pytest.fixture
-def deletes(lakehouse: Lakehouse, home: Path, filled: FilledOnce) -> Lakehouse:
+def deletes(lakehouse: Lakehouse, home: Path, filled_by) -> Lakehouse:
     """A table with history, deletes in part of a file, and an orphaned file."""
 
     def fill() -> None:
-        inbox = home / "inbox" / "fruits"
-        inbox.mkdir(parents=True)
-        (inbox / "1.csv").write_text("id,fruit,berry\n1,Apple,false\n2,Fig,false\n")
+        put_fruits(home, "1.csv", "1,Apple,false", "2,Fig,false")
         assert lakehouse("ingest", "fruits").code == 0
         table = Catalog.of(settings_at(home)).load(FRUITS)
         table.transaction().set_properties(MERGE_ON_READ).commit_transaction()
@@ -47,7 +38,7 @@ def deletes(lakehouse: Lakehouse, home: Path, filled: FilledOnce) -> Lakehouse:
         orphan = local_path(table.location()) / "data" / "left_behind.parquet"
         orphan.write_bytes(LEFT_BEHIND)
 
-    filled.bring_back(fill)
+    filled_by("deletes").bring_back(fill)
     return lakehouse
 
 
@@ -89,9 +80,7 @@ def test_what_was_never_recorded_is_unknown(lakehouse: Lakehouse, table_there: s
 
 
 @pytest.mark.unit
-def test_a_damaged_table_hinders_no_other(
-    lakehouse: Lakehouse, home: Path, table_there: str
-) -> None:
+def test_a_damaged_table_hinders_no_other(lakehouse, home, table_there):
     client = Catalog.of(settings_at(home)).client
     damaged = client.create_table("t.damaged", client.load_table(table_there).schema())
     local_path(damaged.metadata_location).unlink()

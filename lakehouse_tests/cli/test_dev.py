@@ -10,7 +10,6 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -132,9 +131,7 @@ def test_a_delivered_file_is_ingested(live: Live) -> None:
 
 
 def test_each_row_is_there_once_whoever_ingests(live: Live) -> None:
-    """The sensor, two runs launched in the UI and a command go for the same fifty files at
-    once.
-    """
+    """The sensor, two runs of the UI and a command compete for fifty files."""
     before = len(live.statuses())
     for number in range(FILES):
         live.drop(
@@ -212,9 +209,7 @@ def titles(live: Live) -> list[str]:
 
 
 @pytest.mark.usefixtures("demo")
-def test_people_see_a_partitioned_table_and_its_plots(
-    live: Live, page: "Page", tmp_path: Path
-) -> None:
+def test_people_see_a_partitioned_table_and_its_plots(live, page, tmp_path):
     page.set_viewport_size({"width": 1440, "height": 900})
     page.goto(f"http://127.0.0.1:{live.port}/assets/{CLEAN.replace('.', '/')}")
     page.get_by_text("6,136", exact=True).first.wait_for()
@@ -229,9 +224,7 @@ def test_people_see_a_partitioned_table_and_its_plots(
 
 
 @pytest.mark.usefixtures("demo")
-def test_people_see_lineage_materializations_and_checks(
-    live: Live, page: "Page", tmp_path: Path
-) -> None:
+def test_people_see_lineage_materializations_and_checks(live, page, tmp_path):
     url = f"http://127.0.0.1:{live.port}"
 
     # The layers and the quarantines, then the tables of the layers: an edge for each that is
@@ -277,9 +270,7 @@ def test_people_see_lineage_materializations_and_checks(
 
 
 @pytest.mark.usefixtures("demo")
-def test_people_see_on_the_landing_page_what_a_command_ran(
-    live: Live, page: "Page", tmp_path: Path
-) -> None:
+def test_people_see_on_the_landing_page_what_a_command_ran(live, page, tmp_path):
     page.set_viewport_size({"width": 1600, "height": 640})
     page.goto(f"http://127.0.0.1:{live.port}")
     page.wait_for_url("**/overview/activity/timeline")
@@ -289,9 +280,7 @@ def test_people_see_on_the_landing_page_what_a_command_ran(
 
 
 @pytest.mark.usefixtures("demo")
-def test_people_see_the_site_that_a_command_makes(
-    live: Live, page: "Page", tmp_path: Path
-) -> None:
+def test_people_see_the_site_that_a_command_makes(live, page, tmp_path):
     site = tmp_path / "site"
     assert live.command("docs", "--out", str(site)).status(SECONDS) == 0
     page.goto((site / "index.html").as_uri())

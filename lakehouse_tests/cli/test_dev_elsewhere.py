@@ -1,6 +1,4 @@
-"""`lakehouse dev` on a bucket, and for hours on end with kills at random: each starts one of
-its own.
-"""
+"""`lakehouse dev` on a bucket, and with random kills; each test starts its own."""
 
 import contextlib
 import os

@@ -1,9 +1,8 @@
-"""`lakehouse diff`: counts first, then the rows, and what is said where there is nothing to
-compare.
-"""
+"""`lakehouse diff`: counts, rows and errors."""
 
 import pytest
 
+from lakehouse_tests.cli.conftest import put_fruits
 from lakehouse_tests.cli.outcomes import records
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
@@ -42,19 +41,8 @@ def test_diff_takes_ids_and_moments(lakehouse, sold):
 
 
 def test_the_summary_is_one_row_for_programs(lakehouse, sold):
-    (found,) = records(
-        lakehouse(
-            "diff",
-            "t.sold",
-            "--from",
-            "monthly",
-            "--summary",
-            "--key",
-            "id",
-            "--format",
-            "json",
-        )
-    )
+    command = "diff t.sold --from monthly --summary --key id --format json"
+    (found,) = records(lakehouse(*command.split()))
     ids = [
         one["snapshot_id"]
         for one in records(lakehouse("history", "t.sold", "--format", "json"))
@@ -65,10 +53,7 @@ def test_the_summary_is_one_row_for_programs(lakehouse, sold):
 @pytest.mark.long
 @pytest.mark.usefixtures("sample_fruits")
 def test_a_declared_table_is_compared_by_its_key(lakehouse, home):
-    inbox = home / "inbox" / "fruits"
-    (inbox / "more.csv").write_text(
-        "id,fruit,berry\n900,Zwetschge,false\n901,Apple,true\n", encoding="utf-8"
-    )
+    put_fruits(home, "more.csv", "900,Zwetschge,false", "901,Apple,true")
     assert lakehouse("ingest").code == 0
     found = records(lakehouse("diff", "silver.fruits", "--format", "json"))
     assert [

@@ -1,26 +1,17 @@
-"""What `lakehouse doctor` says: a line for each thing that is needed, and what to do about one
-that fails.
-"""
+"""Each line of `lakehouse doctor`, and the next step of a failed one."""
 
 import os
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from dagster._core.definitions.run_request import InstigatorType
-from dagster._core.remote_origin import RegisteredCodeLocationOrigin, RemoteRepositoryOrigin
-from dagster._core.scheduler.instigation import (
-    InstigatorState,
-    InstigatorStatus,
-    SensorInstigatorData,
-)
 
 from lakehouse.alerts.alerts_sensor import HEARTBEAT_FILE, Heartbeat
 from lakehouse.cli.project.doctor_checks import findings
 from lakehouse.iceberg.catalog.catalog import Catalog
-from lakehouse.orchestration.runs.instance import open_instance
 from lakehouse.spark.spark_session import open_session
 from lakehouse.storage.json_files import write_json
+from lakehouse_tests.cli.outcomes import stop_sensor
 
 CLUSTER = {"spark_master": "spark://127.0.0.1:1"}
 
@@ -40,16 +31,7 @@ def test_on_a_machine_that_is_set_up_all_is_well(settings):
 
 @pytest.mark.long
 def test_a_stopped_sensor_with_waiting_files_fails(settings):
-    state = InstigatorState(
-        RemoteRepositoryOrigin(
-            RegisteredCodeLocationOrigin("lakehouse.definitions"), "__repository__"
-        ).get_instigator_origin("fruits_files"),
-        InstigatorType.SENSOR,
-        InstigatorStatus.STOPPED,
-        SensorInstigatorData(),
-    )
-    with open_instance(settings) as instance:
-        instance.add_instigator_state(state)
+    stop_sensor(settings, "fruits_files")
     assert line(settings, "feeds").ok
     file = settings.home / "inbox" / "fruits" / "a.csv"
     file.parent.mkdir(parents=True)

@@ -59,9 +59,7 @@ def test_a_dry_run_says_what_would_go(lakehouse: Lakehouse, home: Path) -> None:
 
 
 @pytest.mark.scenario
-def test_an_erasure_says_what_went_and_that_it_is_verified(
-    lakehouse: Lakehouse, home: Path
-) -> None:
+def test_an_erasure_says_what_went_and_that_it_is_verified(lakehouse, home):
     ran = lakehouse(*ERASE, "--now")
 
     assert ran.code == 0, ran.err
@@ -74,9 +72,7 @@ def test_an_erasure_says_what_went_and_that_it_is_verified(
 
 
 @pytest.mark.long
-def test_what_waits_is_said_to_go_by_itself_or_by_the_same_call(
-    lakehouse: Lakehouse, home: Path
-) -> None:
+def test_what_waits_is_said_to_go_by_itself_or_by_the_same_call(lakehouse, home):
     (table,) = (home / "warehouse").glob("**/bnpl_transactions_raw*")
     (table / "data" / "lost.csv").write_text("left by a write that was killed")
 
@@ -100,9 +96,7 @@ def test_who_is_unknown_is_said_to_be_not_found(lakehouse: Lakehouse) -> None:
     ]
 
 
-def test_people_may_come_from_a_file_and_standard_input(
-    lakehouse: Lakehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_people_may_come_from_a_file_and_standard_input(lakehouse, tmp_path, monkeypatch):
     file = tmp_path / "people"
     file.write_text(f"customer_id={ANNA}\n\n")
     monkeypatch.setattr("sys.stdin", io.StringIO("8001234567\n"))
@@ -113,9 +107,7 @@ def test_people_may_come_from_a_file_and_standard_input(
     assert ran.out[0] == "bronze.bnpl_transactions_raw: 2 rows of main"
 
 
-def test_a_wrong_line_of_a_file_is_named_without_what_it_holds(
-    lakehouse: Lakehouse, tmp_path: Path
-) -> None:
+def test_a_wrong_line_of_a_file_is_named_without_what_it_holds(lakehouse, tmp_path):
     file = tmp_path / "people"
     file.write_text("anna@example.org\n")
     ran = lakehouse("erase", "--file", str(file), "--request", "R-1")
@@ -166,9 +158,7 @@ def test_verify_ends_with_1_where_somebody_is_found(lakehouse: Lakehouse, home: 
 
 
 @pytest.mark.long
-def test_verify_ends_with_1_where_the_record_was_changed(
-    lakehouse: Lakehouse, settings: Settings
-) -> None:
+def test_verify_ends_with_1_where_the_record_was_changed(lakehouse, settings):
     lakehouse(*ERASE, "--now")
     (*_, said) = lakehouse("erasures", "verify", "R-1").out
     assert re.fullmatch(r"audit\.gdpr_actions: \d+ rows, unchanged\.", said)

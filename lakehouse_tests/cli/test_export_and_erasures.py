@@ -1,11 +1,8 @@
-"""`lakehouse export` and `lakehouse erasures`: what is held of a person, and how far a request is,
-told without a JVM.
-"""
+"""`lakehouse export` and `lakehouse erasures`; no JVM."""
 
 import io
 import json
 from datetime import UTC, date, datetime
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -49,9 +46,7 @@ def delivered(settings: Settings) -> str:
 
 
 @pytest.mark.parametrize("person", ["customer_id=123", "customer_email=A@example.org"])
-def test_export_prints_each_row_with_its_table(
-    lakehouse: Lakehouse, delivered: str, person: str
-) -> None:
+def test_export_prints_each_row_with_its_table(lakehouse, delivered, person):
     ran = lakehouse("export", person)
     ((table, row),) = (tuple(held.values()) for held in records(ran))
     assert (table, row["customer_id"], row["_source_file"]) == (delivered, " 0123 ", "a.csv")
@@ -64,19 +59,13 @@ def test_export_prints_each_row_with_its_table(
     [("customer_id=-", "123\n\n"), ("-", "customer_id=123\n")],
 )
 def test_a_value_may_come_from_standard_input(
-    lakehouse: Lakehouse,
-    delivered: str,
-    argument: str,
-    typed: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    lakehouse, delivered, argument, typed, monkeypatch
+):
     monkeypatch.setattr("sys.stdin", io.StringIO(typed))
     assert len(records(lakehouse("export", argument))) == 1
 
 
-def test_export_writes_a_file_that_nobody_else_may_read(
-    lakehouse: Lakehouse, delivered: str, tmp_path: Path
-) -> None:
+def test_export_writes_a_file_that_nobody_else_may_read(lakehouse, delivered, tmp_path):
     file = tmp_path / "person.json"
     ran = lakehouse("export", "customer_id=123", "--output", str(file))
     assert (ran.out, len(json.loads(file.read_text()))) == ([], 1)
@@ -84,9 +73,7 @@ def test_export_writes_a_file_that_nobody_else_may_read(
 
 
 @pytest.mark.parametrize("argument", ["anna@example.org", "customer_id=", "=7", "anna=7"])
-def test_a_wrong_argument_is_wrong_usage_and_its_value_is_not_told(
-    lakehouse: Lakehouse, argument: str
-) -> None:
+def test_a_wrong_argument_is_wrong_usage_and_its_value_is_not_told(lakehouse, argument):
     ran = lakehouse("export", argument)
     assert ran.code == 2
     assert "@" not in ran.err[-1] and "7" not in ran.err[-1]

@@ -32,22 +32,11 @@ def test_it_writes_the_files_and_says_what_they_come_to(lakehouse, tmp_path):
     ]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--days", "0"], "lakehouse: --days is 0; expected 1 to 321413."),
-        (["--rows-per-day", "0"], "lakehouse: --rows-per-day is 0; expected 1 to 1000000000."),
-        (["--seed", "-1"], "lakehouse: --seed is -1; expected 0 to 9223372036854775807."),
-        (
-            ["--start", "2019-12-31"],
-            "lakehouse: --start is 2019-12-31; expected a day from 2020-01-01 to 2899-12-02.",
-        ),
-    ],
-)
-def test_an_argument_that_cannot_be_is_wrong_usage(lakehouse, tmp_path, arguments, message):
-    ran = lakehouse("generate", "bnpl", "--out", str(tmp_path / "out"), *START, *arguments)
+def test_an_argument_that_cannot_be_is_wrong_usage(lakehouse, tmp_path):
+    ran = lakehouse("generate", "bnpl", "--out", str(tmp_path / "out"), *START, "--days", "0")
 
-    assert (ran.code, ran.out, ran.err) == (2, [], [message])
+    assert (ran.code, ran.out) == (2, [])
+    assert ran.err == ["lakehouse: --days is 0; expected 1 to 321413."]
     assert not (tmp_path / "out").exists()
 
 

@@ -1,6 +1,4 @@
-"""Commands as nobody should call them: one exit code, one clear line, and nothing done. No
-JVM.
-"""
+"""Invalid commands: one exit code, one line, and no effect; no JVM."""
 
 import io
 import os

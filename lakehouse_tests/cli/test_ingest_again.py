@@ -1,6 +1,4 @@
-"""Which feeds `lakehouse ingest` of several ingests again: those that lacked a table, as long as
-that helps. What an ingest of one does is told by its result here.
-"""
+"""Feeds that lack a table are ingested again while that helps; the ingest is a stub."""
 
 from types import SimpleNamespace
 from typing import Any, cast
@@ -45,18 +43,14 @@ def result_of(name: str, *, is_lacking: bool) -> IngestResult:
     return IngestResult(feed, (RunResult("1", False, (failed,)),))
 
 
-def test_a_chain_of_feeds_is_ingested_until_each_has_its_tables(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_chain_of_feeds_is_ingested_until_each_has_its_tables(monkeypatch):
     needs = {"a": "b", "b": "c", "c": "d", "d": ""}
     done, told = ingested(needs, monkeypatch)
     assert "".join(done) == "abcd" + "abc" + "ab" + "a"
     assert all(result.success for result in told)
 
 
-def test_where_nothing_more_comes_to_have_its_tables_that_is_told_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_where_nothing_more_comes_to_have_its_tables_that_is_told_once(monkeypatch):
     done, told = ingested({"a": "b", "b": "nowhere", "c": ""}, monkeypatch)
     assert "".join(done) == "abc" + "ab"
     failed = [result.feed.name for result in told if not result.success]

@@ -1,6 +1,4 @@
-"""`lakehouse init`: what it writes, says and refuses, and that commands find the project. No
-JVM.
-"""
+"""`lakehouse init`: its files, messages and errors; commands find the project. No JVM."""
 
 import io
 from pathlib import Path

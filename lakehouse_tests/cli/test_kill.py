@@ -1,6 +1,4 @@
-"""An ingest is killed: the next one ends as if nothing had happened, and is not held back by
-the dead one.
-"""
+"""After a killed ingest, the next one has the same result as without the kill."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -21,9 +19,7 @@ FAILED, SUCCEEDED = dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.SUCCESS
 
 
 def fruits_on(home: Path) -> Fruits:
-    """Return the pipeline on a home, with two ingests before it and three files in its
-    inbox.
-    """
+    """Return the pipeline on a home after one ingest, with three waiting files."""
     fruits = Fruits(replace(Settings.from_env(), home=home), "fruits")
     fruits.put("a.csv", "1,Apple,false", "2,Kiwi,true")
     fruits.ingest()
@@ -57,9 +53,7 @@ def undisturbed(spark, tmp_path_factory) -> dict[str, Any]:
     "at",
     repeated(DEATHS, tried=["in the middle of the archive"], tier="scenario", rest="long"),
 )
-def test_the_next_ingest_ends_as_if_nobody_had_died(
-    killed: Fruits, undisturbed, at: str
-) -> None:
+def test_the_next_ingest_ends_as_if_nobody_had_died(killed, undisturbed, at):
     assert killed.ingest().success
 
     assert state(killed) == undisturbed
@@ -68,9 +62,7 @@ def test_the_next_ingest_ends_as_if_nobody_had_died(
 
 
 def state(fruits: Fruits) -> dict[str, Any]:
-    """Return what a user can see: rows, what main of each table went through, branches, and
-    where the files are.
-    """
+    """Return rows, commits, branches, and the places of files."""
     home = fruits.settings.home
     archived = [path.name for path in (home / "archive").rglob("*") if path.is_file()]
     waiting = [path.name for path in (home / "inbox").rglob("*") if path.is_file()]

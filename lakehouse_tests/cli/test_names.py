@@ -1,6 +1,4 @@
-"""A name of a table or feed that there is not: one exit code for every command, and the near
-name.
-"""
+"""An unknown table or feed: one exit code, and the similar name."""
 
 import pytest
 
@@ -12,6 +10,7 @@ WITH_A_DECLARED_TABLE = [
     ["mute", "--until", "2h"],
     ["publish", "--run", "0a1b2c3d", "--why", "it is right"],
     ["backfill", "--from", "2026-03-02"],
+    ["contract"],
 ]
 WITH_A_TABLE = [*WITH_ANY_TABLE, *WITH_A_DECLARED_TABLE]
 
@@ -25,7 +24,7 @@ def test_an_unknown_table_is_wrong_usage_and_the_near_name_is_said(lakehouse, ar
     assert "did you mean silver.fruits?" in ran.err[0]
 
 
-@pytest.mark.parametrize("arguments", [*WITH_ANY_TABLE, ["check"]], ids=" ".join)
+@pytest.mark.parametrize("arguments", [*WITH_ANY_TABLE, ["check"], ["preview"]], ids=" ".join)
 def test_a_declared_table_that_no_run_made_is_said_to_be_that(lakehouse, arguments):
     command, *options = arguments
     ran = lakehouse(command, "silver.fruits", *options)

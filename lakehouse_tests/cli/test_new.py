@@ -46,16 +46,6 @@ def test_a_feed_is_written_and_what_was_guessed_is_said(
     ]
 
 
-def test_the_same_again_says_that_nothing_changed(lakehouse, tmp_path, assets):
-    path = put(tmp_path, "orders.csv", kinds.ORDERS)
-    arguments = ("new", "feed", str(path), "--time-zone", "UTC", "--into", str(assets))
-    lakehouse(*arguments)
-    ran = lakehouse(*arguments)
-
-    assert ran.code == 0
-    assert [line.split()[0] for line in ran.out[:4]] == ["unchanged"] * 4
-
-
 def test_what_cannot_be_told_is_said(lakehouse, tmp_path, assets):
     path = put(tmp_path, "dues.csv", kinds.AMBIGUOUS)
     ran = lakehouse("new", "feed", str(path), "--time-zone", "UTC", "--into", str(assets))
@@ -92,15 +82,6 @@ def test_what_is_wrong_is_named_and_nothing_written(
     assert [path.name for path in assets.iterdir()] == ["__init__.py"]
 
 
-def test_a_file_that_cannot_be_read_fails_and_shows_no_value(lakehouse, tmp_path, assets):
-    path = put(tmp_path, "a.csv", b"id,secret\n1,hunter2,x\n")
-    ran = lakehouse("new", "feed", str(path), "--time-zone", "UTC", "--into", str(assets))
-
-    assert ran.code == 1
-    assert "a ragged row" in ran.err[0]
-    assert "hunter2" not in ran.err[0]
-
-
 def test_a_person_at_a_terminal_is_asked_for_the_time_zone(
     lakehouse, tmp_path, assets, monkeypatch
 ):
@@ -120,16 +101,6 @@ def test_a_feed_of_a_name_that_there_is_is_refused(lakehouse, tmp_path):
 
     assert ran.code == 2
     assert "There is a feed bnpl already; nothing was written." in ran.err[0]
-
-
-def test_a_table_is_written_from_another(lakehouse, tmp_path, assets):
-    arguments = ("new", "table", "gold.days", "--from", "silver.bnpl_transactions_clean")
-    ran = lakehouse(*arguments, "--into", str(assets))
-
-    assert (ran.code, ran.err) == (0, [])
-    text = (assets / "gold" / "days.py").read_text(encoding="utf-8")
-    assert "TABLE as BNPL_TRANSACTIONS_CLEAN" in text
-    assert "like=BNPL_TRANSACTIONS_CLEAN" in text
 
 
 @pytest.mark.parametrize(

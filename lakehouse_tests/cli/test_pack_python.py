@@ -57,11 +57,8 @@ def test_it_holds_what_executors_need_and_can_be_made_again(
 
 @pytest.mark.long
 def test_a_bucket_may_have_it_with_more_packages(
-    lakehouse: Lakehouse,
-    aws_settings: Settings,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    lakehouse, aws_settings, tmp_path, monkeypatch
+):
     monkeypatch.setenv("AWS_ENDPOINT_URL", str(aws_settings.endpoint_url))
     place = f"s3://{aws_settings.bucket}/env/executors.tar.gz"
 
@@ -80,9 +77,7 @@ def test_a_bucket_may_have_it_with_more_packages(
     assert fetched.stat().st_mtime_ns == written
 
 
-def test_what_is_not_installed_leaves_the_archive_as_it_is(
-    lakehouse: Lakehouse, of_the_setting: Path
-) -> None:
+def test_what_is_not_installed_leaves_the_archive_as_it_is(lakehouse, of_the_setting):
     of_the_setting.parent.mkdir()
     of_the_setting.write_bytes(b"one that was made before")
 

@@ -42,21 +42,3 @@ def test_of_a_table_with_partitions_each_is_counted(lakehouse: Lakehouse, home: 
         {"transaction_date": "2026-03-02", "added": 1, "removed": 0, "changed": 0}
     ]
     assert [row["transactions"] for row in found["rows"]] == [2]
-
-
-@pytest.mark.unit
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("bronze.raw_fruits", "bronze.raw_fruits is declared, and not there yet."),
-        ("silver.fruit", "did you mean silver.fruits?"),
-        ("monitoring.table_health", "monitoring.table_health is not computed by a function"),
-    ],
-)
-def test_what_cannot_be_previewed_says_what_to_do(
-    lakehouse: Lakehouse, name: str, said: str
-) -> None:
-    ran = lakehouse("preview", name)
-
-    assert (ran.out, len(ran.err)) == ([], 1)
-    assert said in ran.err[0]

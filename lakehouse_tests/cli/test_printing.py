@@ -8,8 +8,9 @@ from decimal import Decimal
 import pytest
 
 from lakehouse.cli.output.cell_values import Column, plain_json
-from lakehouse.cli.output.printing import csv_text, json_array, size, table
+from lakehouse.cli.output.printing import csv_text, json_array, table
 from lakehouse.errors import UsageError
+from lakehouse.storage.byte_sizes import size_text
 
 pytestmark = pytest.mark.unit
 
@@ -83,4 +84,4 @@ def test_a_value_in_json_loses_nothing(value: object, shown: object) -> None:
     [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (5 * 2**40, "5.0 TiB")],
 )
 def test_a_size_is_readable(number: int, text: str) -> None:
-    assert size(number) == text
+    assert size_text(number) == text

@@ -1,6 +1,4 @@
-"""Procedures that a person calls: what a table was computed from outlives them, and a rollback
-goes back with it.
-"""
+"""Watermarks survive procedures of users, and a rollback restores them."""
 
 from pathlib import Path
 

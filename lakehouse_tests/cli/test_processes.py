@@ -1,6 +1,4 @@
-"""Whole commands as processes of their own: how many JVMs they start, what a terminal sees, and
-how they end.
-"""
+"""Commands as processes: number of JVMs, terminal output and exit."""
 
 import json
 import os
@@ -13,11 +11,18 @@ from pathlib import Path
 
 import pytest
 
+from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.spark import jvm
-from lakehouse_tests.cli.commands import LAKEHOUSE, is_alive, java_below
+from lakehouse_tests.cli.commands import LAKEHOUSE, is_alive, java_below, lines_of
+from lakehouse_tests.conftest import settings_at
 from lakehouse_tests.processes import start_command, wait_for
 
 pytestmark = pytest.mark.e2e
+
+
+STOPPED = (
+    "lakehouse: stopped. What was published stays; the same command again does what is left."
+)
 
 
 @pytest.fixture
@@ -38,14 +43,8 @@ def counting_java(tmp_path, settings) -> Path:
 @pytest.fixture
 def without_network() -> list[str]:
     """What a command is put behind to be without a network, where this machine lets us."""
-    lone = [
-        "unshare",
-        "--map-root-user",
-        "--net",
-        "sh",
-        "-c",
-        'ip link set lo up && exec "$0" "$@"',
-    ]
+    lone = ["unshare", "--map-root-user", "--net", "sh", "-c"]
+    lone.append('ip link set lo up && exec "$0" "$@"')
     allowed = (
         shutil.which("unshare")
         and shutil.which("ip")
@@ -55,13 +54,10 @@ def without_network() -> list[str]:
 
 
 def snapshots(home: Path) -> dict[str, list[int]]:
-    from pyiceberg.catalog.sql import SqlCatalog
-
-    catalog = SqlCatalog("lakehouse", uri=f"sqlite:///{home}/catalog.db")
-    names = ("bronze.raw_fruits", "silver.fruits")
+    catalog = Catalog.of(settings_at(home))
     return {
-        name: [found.snapshot_id for found in catalog.load_table(name).snapshots()]
-        for name in names
+        name: [snapshot.snapshot_id for snapshot in catalog.load(name).snapshots()]
+        for name in ("bronze.raw_fruits", "silver.fruits")
     }
 
 
@@ -102,11 +98,7 @@ def test_ctrl_c_ends_a_query_with_one_line_and_leaves_no_process(home, started):
     assert java
     child.process.send_signal(signal.SIGINT)
     assert child.status(60) == 130
-    said = [line for line in child.said.splitlines() if line and not line.endswith(" …")]
-    assert said == [
-        "lakehouse: stopped. What was published stays; the same command again does what is"
-        " left."
-    ]
+    assert lines_of(child) == [STOPPED]
     wait_for(lambda: not any(is_alive(pid) for pid in java), "the end of the JVM")
 
 
@@ -118,12 +110,7 @@ def test_the_demo_is_stopped_then_takes_one_jvm_and_again_no_network_and_changes
     wait_for(lambda: (home / "warehouse" / "bronze").exists(), "the first table")
     child.process.send_signal(signal.SIGINT)
     assert child.status(60) == 130, child.said
-    said = [line for line in child.said.splitlines() if line and not line.endswith(" …")]
-    assert (
-        said[-1]
-        == "lakehouse: stopped. What was published stays; the same command again does what is"
-        " left."
-    )
+    assert lines_of(child)[-1] == STOPPED
     assert "Traceback" not in child.said
 
     env = {"JAVA_HOME": str(counting_java)}

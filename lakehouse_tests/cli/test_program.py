@@ -1,6 +1,4 @@
-"""The boundary: exit codes, one line an error, and nothing imported that a command does not
-need.
-"""
+"""Exit codes, one line per error, and no needless imports."""
 
 import pytest
 from pyspark.errors import PySparkException
@@ -110,9 +108,7 @@ def test_every_command_says_in_a_line_what_it_does(lakehouse):
 
 
 def test_an_error_that_came_of_ctrl_c_is_no_error(monkeypatch, capsys) -> None:
-    """PySpark calls the JVM on the way out of an interrupted call, and its error hides the
-    interrupt.
-    """
+    """PySpark calls the JVM after an interrupt, and its error hides the interrupt."""
 
     def interrupted(*_: object, **__: object) -> None:
         try:

@@ -47,13 +47,19 @@ def words(raw):
 """
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    """A project whose function is in a module beside its package; with a folder below it."""
-    root = tmp_path / "loud_shop"
+def begin_words_project(folder: Path) -> Path:
+    """Make a project whose function is in a module beside its package."""
+    root = folder / "loud_shop"
     begin_project(root, None, "0.1.0")
     (root / "loud_shop" / "assets" / "words.py").write_text(ASSETS)
     (root / "louder.py").write_text("def louder(text):\n    return text.upper()\n")
+    return root
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project with a folder below it."""
+    root = begin_words_project(tmp_path)
     (root / "sub").mkdir()
     return root
 
@@ -87,9 +93,7 @@ def test_a_command_in_a_folder_of_the_project(project: Path, settings: Settings)
     assert ingest(project, settings) == ["HEYHEY"]
 
 
-def test_a_server_that_was_started_elsewhere(
-    project: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_server_that_was_started_elsewhere(project, settings, monkeypatch):
     of_project = replace(settings, project_root=project, spark_memory="1g")
     monkeypatch.setenv("SPARK_CONNECT_AUTHENTICATE_TOKEN", "")
     with warm_server(of_project):

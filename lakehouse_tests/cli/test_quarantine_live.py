@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from lakehouse_tests.cli.conftest import put_fruits
 from lakehouse_tests.cli.outcomes import records
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark"), pytest.mark.long]
@@ -12,9 +13,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark"), pytest.mark.l
 @pytest.fixture
 def refused(lakehouse, home: Path):
     """A lakehouse where two fruits of three were refused."""
-    inbox = home / "inbox" / "fruits"
-    inbox.mkdir(parents=True)
-    (inbox / "a.csv").write_text("id,fruit,berry\n1,Apple,false\nx,Fig,false\n3,,true\n")
+    put_fruits(home, "a.csv", "1,Apple,false", "x,Fig,false", "3,,true")
     assert lakehouse("ingest", "fruits").code == 0
     return lakehouse
 
@@ -42,9 +41,3 @@ def test_what_is_refused_again_stays_and_what_is_cleared_is_counted(refused) -> 
     assert again.out == ["silver.fruits: no such row is in quarantine."]
     checked = refused("check", "silver.fruits")
     assert checked.code == 0
-
-
-def test_a_reason_is_asked_for_in_words(refused) -> None:
-    assert refused("quarantine", "clear", "silver.fruits").code == 2
-    assert refused("quarantine", "clear", "silver.fruits", "--why", "…").code == 2
-    assert "(2 of 2 rows)" in refused("quarantine", "silver.fruits").out

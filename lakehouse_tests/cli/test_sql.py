@@ -13,7 +13,6 @@ from filelock import FileLock
 from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.orchestration.deployment import open_engine
 from lakehouse_tests.conftest import settings_at
-from lakehouse_tests.savepoint import FilledOnce
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
@@ -21,21 +20,7 @@ ONE_ROW = "SELECT 1 AS id, CAST(NULL AS string) AS fruit, true AS berry"
 
 
 @pytest.fixture
-def home(
-    request: pytest.FixtureRequest,
-    tmp_path: Path,
-    filled: FilledOnce,
-    filled_as_declared: FilledOnce,
-) -> Path:
-    """The home that all who ask for one of these tables share, or one of the test's own."""
-    asked = request.fixturenames
-    if "fruits" in asked:
-        return filled.home
-    return filled_as_declared.home if "declared_fruits" in asked else tmp_path / "home"
-
-
-@pytest.fixture
-def fruits(lakehouse, filled: FilledOnce):
+def fruits(lakehouse, filled_by):
     """A table that nobody declared, with three rows in one file."""
 
     def fill() -> None:
@@ -47,7 +32,7 @@ def fruits(lakehouse, filled: FilledOnce):
         )
         assert ran.out == ["ok", "ok", "ok"]
 
-    filled.bring_back(fill)
+    filled_by("fruits").bring_back(fill)
 
 
 def run_sql(lakehouse, text: str):
@@ -56,13 +41,8 @@ def run_sql(lakehouse, text: str):
     return lakehouse("sql", *options, text.removeprefix("--write "))
 
 
-@pytest.fixture(scope="module")
-def filled_as_declared(tmp_path_factory: pytest.TempPathFactory) -> FilledOnce:
-    return FilledOnce(tmp_path_factory.mktemp("declared"))
-
-
 @pytest.fixture
-def declared_fruits(lakehouse, filled_as_declared: FilledOnce):
+def declared_fruits(lakehouse, filled_by):
     """A table of a declared name with one row, and a view of it."""
 
     def fill() -> None:
@@ -73,7 +53,7 @@ def declared_fruits(lakehouse, filled_as_declared: FilledOnce):
         kept = "CREATE VIEW t.kept AS SELECT * FROM lakehouse.silver.fruits"
         assert lakehouse("sql", f"{made} {kept}", "--write").code == 0
 
-    filled_as_declared.bring_back(fill)
+    filled_by("declared_fruits").bring_back(fill)
 
 
 def test_a_question_prints_an_aligned_table(lakehouse):

@@ -33,17 +33,14 @@ def said(settings: Settings) -> list[str]:
     return lines
 
 
-def test_spark_is_started_where_there_is_none(settings: Settings) -> None:
-    assert said(settings) == ["Starting Spark"]
-
-
-def test_a_spark_that_is_named_is_connected_to(settings: Settings) -> None:
-    assert said(replace(settings, spark_remote="sc://spark:15002")) == ["Connecting to Spark"]
-
-
-def test_beside_lakehouse_dev_its_spark_is_connected_to(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    warm = SparkServer(15002, "T0ken", Process.current())
-    monkeypatch.setattr(spark_server, "find", lambda _: warm)
-    assert said(settings) == ["Connecting to Spark"]
+@pytest.mark.parametrize(
+    ("remote", "server", "expected"),
+    [
+        (None, None, "Starting Spark"),
+        ("sc://spark:15002", None, "Connecting to Spark"),
+        (None, SparkServer(15002, "T0ken", Process.current()), "Connecting to Spark"),
+    ],
+)
+def test_a_running_spark_is_connected_to(settings, monkeypatch, remote, server, expected):
+    monkeypatch.setattr(spark_server, "find", lambda _: server)
+    assert said(replace(settings, spark_remote=remote)) == [expected]

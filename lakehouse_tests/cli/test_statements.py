@@ -43,9 +43,7 @@ TABLES = {table.name: table for table in (FRUITS, FRUITS.quarantine, OTHER) if t
         ("SELECT 1 -- one\rFROM x; SELECT 2", ["SELECT 1 -- one\rFROM x", "SELECT 2"]),
     ],
 )
-def test_a_script_is_split_at_the_semicolons_that_end_statements(
-    script: str, statements: list[str]
-) -> None:
+def test_a_script_is_split_at_the_semicolons_that_end_statements(script, statements):
     assert split(script) == statements
 
 

@@ -8,22 +8,21 @@ from pyiceberg.types import LongType, NestedField
 
 from lakehouse.definitions import TABLES
 from lakehouse.iceberg.catalog.catalog import Catalog
-from lakehouse_tests.cli.outcomes import records
+from lakehouse_tests.cli.outcomes import record_of, records
 from lakehouse_tests.conftest import settings_at
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
 
 @pytest.fixture
-def fruits(lakehouse):
+def fruits(lakehouse, filled_by):
     """A table that nobody declared: two partitions, two commits."""
-    lakehouse(
-        "sql",
-        "--write",
+    statements = (
         "CREATE NAMESPACE t; CREATE TABLE t.fruits (id bigint, fruit string, berry boolean)"
         " PARTITIONED BY (berry);INSERT INTO t.fruits VALUES (1, 'Apple', false), (2, 'Fig',"
-        " false);INSERT INTO t.fruits VALUES (3, 'Grape', true)",
+        " false);INSERT INTO t.fruits VALUES (3, 'Grape', true)"
     )
+    filled_by("fruits").bring_back(lambda: lakehouse("sql", "--write", statements))
 
 
 def test_status_of_an_empty_home_lists_what_is_declared(lakehouse):
@@ -34,17 +33,9 @@ def test_status_of_an_empty_home_lists_what_is_declared(lakehouse):
 
 
 def test_status_tells_a_table_that_nobody_declared(lakehouse, fruits):
-    (found,) = [
-        one
-        for one in records(lakehouse("status", "--format", "json"))
-        if one["table"] == "t.fruits"
-    ]
-    assert (found["declared"], found["rows"], found["snapshots"], found["files"]) == (
-        False,
-        3,
-        2,
-        2,
-    )
+    found = record_of(lakehouse("status", "--format", "json"), "t.fruits")
+    counts = {name: found[name] for name in ("declared", "rows", "snapshots", "files")}
+    assert counts == {"declared": False, "rows": 3, "snapshots": 2, "files": 2}
     assert found["bytes"] > 0
     assert found["last_write"].endswith("Z")
     assert found["last_write_kind"] == "append"
@@ -53,11 +44,7 @@ def test_status_tells_a_table_that_nobody_declared(lakehouse, fruits):
 
 @pytest.mark.usefixtures("sample_fruits")
 def test_status_tells_the_last_write_and_the_last_checks(lakehouse):
-    (found,) = [
-        one
-        for one in records(lakehouse("status", "--format", "json"))
-        if one["table"] == "silver.fruits"
-    ]
+    found = record_of(lakehouse("status", "--format", "json"), "silver.fruits")
     assert (found["declared"], found["rows"], found["last_write_kind"]) == (True, 155, "write")
     assert found["checks_failed"] == []
     # Each rule, and the share of refused rows, which is watched wherever rows may be refused.

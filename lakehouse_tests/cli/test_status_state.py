@@ -1,6 +1,4 @@
-"""`lakehouse status` says which tables are stale or blocked, and what upkeep does with needless
-files; no JVM.
-"""
+"""`lakehouse status`: stale, blocked and failed tables, incidents and feeds; no JVM."""
 
 import json
 import os
@@ -16,17 +14,7 @@ from dagster._core.events import (
     DagsterEvent,
     StepFailureData,
 )
-from dagster._core.remote_origin import (
-    ManagedGrpcPythonEnvCodeLocationOrigin,
-    RemoteRepositoryOrigin,
-)
-from dagster._core.scheduler.instigation import (
-    InstigatorState,
-    InstigatorStatus,
-    InstigatorType,
-)
 from dagster._core.test_utils import create_run_for_test
-from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
 from pyiceberg.schema import Schema
 from pyiceberg.types import NestedField, StringType
 
@@ -44,7 +32,8 @@ from lakehouse.orchestration.incident_reports import Severity
 from lakehouse.orchestration.runs.instance import open_instance
 from lakehouse.orchestration.runs.run_progress import tables_of_steps
 from lakehouse.settings import Settings
-from lakehouse_tests.cli.outcomes import records
+from lakehouse_tests.cli.outcomes import record_of as record_in
+from lakehouse_tests.cli.outcomes import stop_sensor
 
 pytestmark = pytest.mark.unit
 
@@ -102,20 +91,14 @@ def refuse(settings: Settings, snapshot_id: int) -> str:
 
 def state_of(lakehouse, table: str = SILVER) -> tuple[bool, str | None, str]:
     """What status says in JSON, and in its table."""
-    (one,) = (
-        record
-        for record in records(lakehouse("status", "--format", "json"))
-        if record["table"] == table
-    )
+    one = record_of(lakehouse, table)
     header, _, *lines = (line.split(" | ") for line in lakehouse("status").out)
     column = [name.strip() for name in header].index("state")
     (shown,) = (line[column].strip() for line in lines if line[0].strip() == table)
     return one["stale"], one["refused_by"], shown
 
 
-def test_a_table_is_stale_until_it_is_computed_from_what_came(
-    lakehouse, settings: Settings, arrive: Arrive
-) -> None:
+def test_a_table_is_stale_until_it_is_computed_from_what_came(lakehouse, settings, arrive):
     assert state_of(lakehouse) == (False, None, "not there")
     came = arrive()
     assert state_of(lakehouse) == (True, None, "stale")
@@ -125,9 +108,7 @@ def test_a_table_is_stale_until_it_is_computed_from_what_came(
 
 
 @pytest.mark.long
-def test_a_refused_table_is_blocked_until_its_input_changes(
-    lakehouse, settings: Settings, arrive: Arrive
-) -> None:
+def test_a_refused_table_is_blocked_until_its_input_changes(lakehouse, settings, arrive):
     run_id = refuse(settings, arrive())
     report_check(settings, passed=True)
     assert state_of(lakehouse) == (True, run_id, "blocked")
@@ -139,12 +120,7 @@ def test_a_refused_table_is_blocked_until_its_input_changes(
 
 
 def record_of(lakehouse, table: str = SILVER) -> dict[str, Any]:
-    (one,) = (
-        record
-        for record in records(lakehouse("status", "--format", "json"))
-        if record["table"] == table
-    )
-    return one
+    return record_in(lakehouse("status", "--format", "json"), table)
 
 
 def report_check(settings: Settings, *, passed: bool) -> None:
@@ -178,9 +154,7 @@ def fail(settings: Settings, *tables: str, at: str) -> str:
 
 
 @pytest.mark.long
-def test_a_table_whose_last_run_failed_is_failed_and_not_stale(
-    lakehouse, settings: Settings, arrive: Arrive
-) -> None:
+def test_a_table_whose_last_run_failed_is_failed_and_not_stale(lakehouse, settings, arrive):
     arrive()
     run_id = fail(settings, BRONZE, SILVER, at=SILVER)
     assert state_of(lakehouse)[2] == "failed"
@@ -240,9 +214,7 @@ def test_the_worst_table_is_first_and_all_fits_100_columns(
     assert out[-2].startswith("error: silver.fruits has an incident, since ")
 
 
-def test_a_feed_with_a_rejected_file_or_a_stopped_sensor_is_marked(
-    lakehouse, settings: Settings
-) -> None:
+def test_a_feed_with_a_rejected_file_or_a_stopped_sensor_is_marked(lakehouse, settings):
     def warnings() -> list[str]:
         return record_of(lakehouse, BRONZE)["feed_warnings"]
 
@@ -263,20 +235,10 @@ def test_a_feed_with_a_rejected_file_or_a_stopped_sensor_is_marked(
         "rejected_at": datetime.now(UTC).isoformat(),
     }
     (rejected / "bad.csv.reason.json").write_text(json.dumps(reason))
-    with open_instance(settings) as instance:
-        stop_sensor(instance, "fruits_files")
+    stop_sensor(settings, "fruits_files")
     assert warnings() == [
         "1 rejected file",
         "sensor fruits_files is stopped, files waiting: 1",
     ]
     line = "feed fruits: 1 rejected file; sensor fruits_files is stopped, files waiting: 1"
     assert line in lakehouse("status").out
-
-
-def stop_sensor(instance: dg.DagsterInstance, name: str) -> None:
-    location = ManagedGrpcPythonEnvCodeLocationOrigin(
-        LoadableTargetOrigin(module_name="lakehouse")
-    )
-    origin = RemoteRepositoryOrigin(location, "__repository__").get_instigator_origin(name)
-    state = InstigatorState(origin, InstigatorType.SENSOR, InstigatorStatus.STOPPED)
-    instance.add_instigator_state(state)

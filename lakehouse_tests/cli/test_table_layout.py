@@ -36,9 +36,7 @@ def test_words_are_broken_only_if_they_are_long() -> None:
 
 
 @pytest.mark.parametrize(("is_terminal", "width"), [(True, 40), (False, None)])
-def test_a_pipe_has_no_width_and_a_terminal_that_of_columns(
-    monkeypatch, is_terminal: bool, width: int | None
-) -> None:
+def test_a_pipe_has_no_width_and_a_terminal_that_of_columns(monkeypatch, is_terminal, width):
     monkeypatch.setenv("COLUMNS", "40")
     monkeypatch.setattr("sys.stdout.isatty", lambda: is_terminal)
     assert table_layout.terminal_width() == width

@@ -1,6 +1,4 @@
-"""Commands beside a table that Spark alone reads: each names it with its type, and goes on with the
-others.
-"""
+"""Commands skip and name a table that only Spark can read."""
 
 from pathlib import Path
 
@@ -19,9 +17,7 @@ NAMED = f"{EVENTS} has a column of the type variant, which only Spark can read"
 
 @pytest.fixture
 def strange(settings: Settings) -> Path:
-    """A table that nobody declared beside one of a stranger's, both made without a JVM; returns the
-    file of the latter's metadata.
-    """
+    """Two undeclared tables, one unreadable without Spark; returns its metadata file."""
     catalog = Catalog.of(settings)
     make_events(catalog, "string", OTHER)
     return make_events(catalog)

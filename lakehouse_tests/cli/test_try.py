@@ -40,9 +40,7 @@ def written(home: Path) -> set[tuple[str, int]]:
 
 
 @pytest.mark.usefixtures("sample_fruits")
-def test_a_sample_of_its_inputs_shows_rows_and_columns_and_writes_nothing(
-    lakehouse: Lakehouse, home: Path
-) -> None:
+def test_a_sample_of_its_inputs_shows_rows_and_columns_and_writes_nothing(lakehouse, home):
     before = written(home)
     ran = lakehouse("try", "silver.fruits")
 
@@ -56,9 +54,7 @@ def test_a_sample_of_its_inputs_shows_rows_and_columns_and_writes_nothing(
     assert written(home) == before
 
 
-def test_a_file_is_tried_where_no_table_is_there_yet(
-    lakehouse: Lakehouse, home: Path, fruit_file: str
-) -> None:
+def test_a_file_is_tried_where_no_table_is_there_yet(lakehouse, home, fruit_file):
     ran = lakehouse("try", "silver.fruits", "--file", fruit_file)
 
     assert (ran.code, ran.err) == (0, [])
@@ -73,9 +69,7 @@ def test_a_file_is_tried_where_no_table_is_there_yet(
     assert not (home / "dagster").exists()
 
 
-def test_programs_get_the_refused_rows_with_their_reasons(
-    lakehouse: Lakehouse, fruit_file: str
-) -> None:
+def test_programs_get_the_refused_rows_with_their_reasons(lakehouse, fruit_file):
     bronze, silver = records(
         lakehouse("try", "silver.fruits", "--file", fruit_file, "--format", "json")
     )
@@ -93,9 +87,7 @@ def test_programs_get_the_refused_rows_with_their_reasons(
 
 
 @pytest.mark.long
-def test_a_file_is_followed_through_the_tables_between(
-    lakehouse: Lakehouse, transactions: str
-) -> None:
+def test_a_file_is_followed_through_the_tables_between(lakehouse, transactions):
     ran = lakehouse(
         "try", "gold.bnpl_daily_summary", "--file", transactions, "--format", "json"
     )

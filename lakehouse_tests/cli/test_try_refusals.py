@@ -1,17 +1,11 @@
 """What `lakehouse try` says, without Java, of a table or a file that it cannot try."""
 
-from pathlib import Path
-
 import pytest
-
-from lakehouse_tests.cli.conftest import Lakehouse
 
 pytestmark = pytest.mark.unit
 
 
-def test_a_file_that_its_feed_would_reject_says_why(
-    lakehouse: Lakehouse, tmp_path: Path
-) -> None:
+def test_a_file_that_its_feed_would_reject_says_why(lakehouse, tmp_path):
     file = tmp_path / "other.csv"
     file.write_text("id,name\n1,Apple\n", encoding="utf-8")
     ran = lakehouse("try", "silver.fruits", "--file", str(file))
@@ -26,13 +20,10 @@ def test_a_file_that_its_feed_would_reject_says_why(
     [
         ("bronze.raw_fruits", "Run lakehouse try bronze.raw_fruits --file FILE."),
         ("silver.fruits", "silver.fruits reads bronze.raw_fruits, which is not there yet."),
-        ("silver.fruits_quarantine", "Say silver.fruits."),
         ("monitoring.table_health", "monitoring.table_health is not computed by a function"),
     ],
 )
-def test_what_cannot_be_tried_says_what_to_do(
-    lakehouse: Lakehouse, name: str, said: str
-) -> None:
+def test_what_cannot_be_tried_says_what_to_do(lakehouse, name, said):
     ran = lakehouse("try", name)
 
     assert ran.code in (1, 2)

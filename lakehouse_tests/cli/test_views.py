@@ -1,8 +1,4 @@
-"""A view that somebody keeps in the catalog is no table: what looks at all tables passes over it,
-and a copy names it.
-"""
-
-from pathlib import Path
+"""Views are no tables: commands that list tables skip them."""
 
 import pytest
 
@@ -28,9 +24,7 @@ def with_view(lakehouse: Lakehouse) -> None:
         assert ran.code == 0, ran.err
 
 
-def test_what_looks_at_all_tables_passes_over_it(
-    lakehouse: Lakehouse, with_view: None, home: Path, tmp_path: Path
-) -> None:
+def test_what_looks_at_all_tables_passes_over_it(lakehouse, with_view, home, tmp_path):
     assert Catalog.of(settings_at(home)).with_cached_locations().tables() == ["shop.sales"]
 
     for command in (["status"], ["cost"], ["doctor"]):

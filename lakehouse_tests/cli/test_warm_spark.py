@@ -1,6 +1,4 @@
-"""When a Spark that died is started again, and what is said of it; with processes that are no
-Spark.
-"""
+"""Restarts of a dead Spark server, with processes in place of Spark."""
 
 import signal
 import subprocess
@@ -51,9 +49,7 @@ def warm(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[WarmSp
 said: list[str] = []
 
 
-def test_a_spark_that_dies_is_started_again_after_pauses_that_grow(
-    warm: WarmSpark, settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_spark_that_dies_is_started_again_after_pauses_that_grow(warm, settings, monkeypatch):
     now = time.monotonic()
     monkeypatch.setattr(dev_server.time, "monotonic", lambda: now)
     warm.start(_no_progress)
@@ -73,9 +69,7 @@ def test_a_spark_that_dies_is_started_again_after_pauses_that_grow(
     assert {note.report.title for note in broken} == {"Spark died"}
 
 
-def test_it_is_over_when_it_answers(
-    warm: WarmSpark, settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_is_over_when_it_answers(warm, settings, monkeypatch):
     warm.start(_no_progress)
     warm.look()
     monkeypatch.setattr(SparkServer, "answers", True)
@@ -91,9 +85,7 @@ def test_it_is_over_when_it_answers(
     ] == "Spark was started again, and answers."
 
 
-def test_one_that_starts_and_never_answers_is_ended_and_tried_again(
-    warm: WarmSpark, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_that_starts_and_never_answers_is_ended_and_tried_again(warm, monkeypatch):
     warm.start(_no_progress)
     warm.look()
     child = subprocess.Popen(["sleep", "60"], start_new_session=True)

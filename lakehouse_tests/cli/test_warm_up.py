@@ -31,9 +31,7 @@ def written(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[lis
     yield homes
 
 
-def test_it_writes_to_a_catalog_that_nobody_sees_and_that_is_gone_afterwards(
-    settings: Settings, written: list[Settings]
-) -> None:
+def test_it_writes_to_a_catalog_that_nobody_sees_and_that_is_gone_afterwards(settings, written):
     warm_up.main()
     (scratch,) = written
     assert scratch.spark_remote == SERVER.remote
@@ -42,9 +40,7 @@ def test_it_writes_to_a_catalog_that_nobody_sees_and_that_is_gone_afterwards(
     assert not scratch.home.exists()
 
 
-def test_one_that_is_stopped_in_the_middle_leaves_nothing_too(
-    settings: Settings, written: list[Settings], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_that_is_stopped_in_the_middle_leaves_nothing_too(settings, written, monkeypatch):
     write = warm_up.write_warm_up_tables
 
     def stopped(scratch: Settings) -> None:

@@ -1,6 +1,4 @@
-"""A reason is given in words, and a mute for a while; what only stands for a text is refused,
-and nothing is done.
-"""
+"""Placeholders are rejected as a reason or a name."""
 
 import pytest
 
@@ -14,11 +12,12 @@ from lakehouse_tests.cli.conftest import Lakehouse
         ("publish", "silver.fruits", "--run", "0123abcd"),
         ("reject", "banana.csv", "--feed", "fruits"),
         ("mute", "silver.fruits", "--until", "2h"),
+        ("quarantine", "clear", "silver.fruits"),
+        ("alerts", "ack", "ID"),
+        ("alerts", "close", "ID"),
     ],
 )
-def test_a_placeholder_is_no_reason(
-    lakehouse: Lakehouse, command: tuple[str, ...], why: str
-) -> None:
+def test_a_placeholder_is_no_reason(lakehouse, command, why):
     ran = lakehouse(*command, "--why", why)
     assert ran.code == 2
     assert (

@@ -1,3 +1,1 @@
-"""A Spark cluster of several processes on this machine, whose workers see no file of the driver's,
-and what runs on it.
-"""
+"""Tests on a Spark cluster whose workers see no files of the driver."""

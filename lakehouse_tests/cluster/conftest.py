@@ -10,9 +10,11 @@ from lakehouse.cli.project.sample_data import DAYS, FIRST_DAY
 from lakehouse.sample_data.bnpl.generator import generate
 from lakehouse.sample_data.bnpl.truth import Truth
 from lakehouse.settings import Settings
-from lakehouse.spark import jars
-from lakehouse.spark.connect_server import server_configuration
-from lakehouse_tests.cluster.connect_server import ConnectServer, connect_server
+from lakehouse_tests.cluster.connect_server import (
+    ConnectServer,
+    connect_server,
+    printed_configuration,
+)
 from lakehouse_tests.cluster.spark_cluster import SparkCluster, running_cluster
 from lakehouse_tests.conftest import settings_at
 
@@ -30,9 +32,7 @@ def gate(gates: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def cluster(
-    s3a_jars: None, gates: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[SparkCluster]:
+def cluster(s3a_jars, gates, tmp_path_factory):
     """A master and two workers of one core each, which see nothing of the driver's files."""
     folder = tmp_path_factory.mktemp("cluster")
     settings = settings_at(folder / "home")
@@ -49,9 +49,7 @@ def shared_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def mortal_cluster(
-    s3a_jars: None, gates: Path, shared_home: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[SparkCluster]:
+def mortal_cluster(s3a_jars, gates, shared_home, tmp_path_factory):
     """A cluster of a module's own, whose workers are killed."""
     folder = tmp_path_factory.mktemp("mortal")
     settings, kept = settings_at(shared_home), [gates, shared_home]
@@ -60,19 +58,9 @@ def mortal_cluster(
 
 
 @pytest.fixture
-def cluster_without_workers(
-    s3a_jars: None, settings: Settings, tmp_path: Path
-) -> Iterator[SparkCluster]:
-    """A master alone."""
-    with running_cluster(settings, tmp_path / "parts", workers=0) as running:
-        yield running
-
-
-@pytest.fixture
 def aws_connect(cluster: SparkCluster, aws_settings: Settings) -> Iterator[ConnectServer]:
     """A server in front of the cluster with what `lakehouse connect-conf` prints, and no more."""
-    given = server_configuration(aws_settings, str(jars.jar_dir(aws_settings).expanduser()))
-    with connect_server(cluster, aws_settings, given) as running:
+    with connect_server(cluster, aws_settings, printed_configuration(aws_settings)) as running:
         yield running
 
 

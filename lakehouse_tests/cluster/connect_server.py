@@ -8,7 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lakehouse.settings import Settings
-from lakehouse.spark.connect_server import SERVER_CLASS, properties_text
+from lakehouse.spark import jars
+from lakehouse.spark.connect_server import (
+    SERVER_CLASS,
+    properties_text,
+    server_configuration,
+)
 from lakehouse.spark.session_configuration import session_configuration
 from lakehouse.spark.spark_address import problem_of
 from lakehouse_tests.cli.commands import free_port
@@ -29,6 +34,11 @@ class ConnectServer:
     def client_environment(self) -> dict[str, str]:
         """What a process is told that is a client of it."""
         return {"SPARK_REMOTE": self.remote}
+
+
+def printed_configuration(settings: Settings) -> dict[str, str]:
+    """Return what `lakehouse connect-conf` prints for a server of this machine's jars."""
+    return server_configuration(settings, str(jars.jar_dir(settings).expanduser()))
 
 
 @contextmanager

@@ -1,6 +1,4 @@
-"""Two deliveries to two tables of a test's own, one that is appended to and one that merges; and
-what their writes do with rows, by the function of the engine that does it.
-"""
+"""Two deliveries to an appended and a merged table, and the functions that write them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -40,9 +38,7 @@ BROUGHT = {
     "landed": [["a", 1], ["b", 2], ["b", 4], ["c", 3]],
     "latest": [["a", 1], ["b", 4], ["c", 3]],
 }
-"""What the tables hold once both deliveries were brought, each once, and by rule how many rows the
-audit of the second found that break it, and how many it looked at.
-"""
+"""Rows of the tables after both deliveries, and failed and total rows by rule."""
 # A rule that tolerates some rows counts them among those that were staged. It reads the column at
 # which rows wait.
 _RULES = {LANDED.name: [between("id", "a", "b", on_failure="block", fail_above=0.5)]}
@@ -60,9 +56,7 @@ class Deliveries:
         self._bring("first", FIRST)
 
     def bring_second(self) -> dict[str, Any]:
-        """Bring what changes a row and adds one; return what its audit found, and the rows of both
-        tables.
-        """
+        """Bring the second delivery; return the audit results and the rows of both tables."""
         landed = self._bring("second", SECOND[:2])
         return {
             "audited": {

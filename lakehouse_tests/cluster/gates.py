@@ -1,6 +1,4 @@
-"""Work that waits at a gate, a folder that tasks see too: `asked` is put there once it waits, and
-`opened` lets it go on.
-"""
+"""Work that waits at a gate, a folder: `asked` when it waits, `opened` to continue."""
 
 from collections.abc import Callable
 from pathlib import Path

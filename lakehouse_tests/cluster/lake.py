@@ -8,11 +8,9 @@ from typing import Any
 
 from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.settings import Settings
-from lakehouse.spark import jars
-from lakehouse.spark.connect_server import server_configuration
 from lakehouse.storage.stores import open_store
 from lakehouse_tests.cli.commands import LAKEHOUSE
-from lakehouse_tests.cluster.connect_server import connect_server
+from lakehouse_tests.cluster.connect_server import connect_server, printed_configuration
 from lakehouse_tests.cluster.spark_cluster import SparkCluster, on_account
 from lakehouse_tests.processes import ROOT, start, start_command
 
@@ -72,6 +70,5 @@ def lake_on(cluster: SparkCluster, settings: Settings, kind: str) -> Iterator[La
     if kind == "classic":
         yield Lake(settings, {**account, **cluster.client_environment})
         return
-    given = server_configuration(settings, str(jars.jar_dir(settings).expanduser()))
-    with connect_server(cluster, settings, given) as server:
+    with connect_server(cluster, settings, printed_configuration(settings)) as server:
         yield Lake(settings, {**account, **server.client_environment})

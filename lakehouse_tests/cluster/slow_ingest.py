@@ -1,6 +1,4 @@
-"""An ingest of fruits into an account that is about to be disturbed in the middle, and what the
-tables must hold in the end.
-"""
+"""An ingest of fruits to disturb, and the expected tables."""
 
 from pathlib import Path
 
@@ -36,9 +34,7 @@ def deliver(lake: Lake, name: str) -> None:
 
 
 def check_once(lake: Lake, *names: str) -> None:
-    """See that the tables have the rows of some files, each once, and that nothing is left of who
-    was disturbed.
-    """
+    """Check that each row of some files exists once, and that nothing staged is left."""
     landed, latest = [], {}
     for name in names:
         for row in FILES[name]:

@@ -114,9 +114,7 @@ class SparkCluster:
         return [worker for worker in self._running() if self.is_at_work(worker)]
 
     def is_at_work(self, worker: Part) -> bool:
-        """Whether a task of an application that is there has begun at a worker, and did not end; of
-        a killed one, whether it died with one.
-        """
+        """Whether a worker has a running task, or died with one."""
         applications = [application["id"] for application in self.state()["activeapps"]]
         return any(_is_at_work(worker.executors_said(name)) for name in applications)
 

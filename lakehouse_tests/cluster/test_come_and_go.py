@@ -1,6 +1,4 @@
-"""Executors that leave while they have nothing to do, and others that come in the middle of a run,
-by dynamic allocation with shuffle tracking.
-"""
+"""Executors come and go by dynamic allocation with shuffle tracking."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +12,7 @@ from lakehouse.spark.executors import master_of
 from lakehouse.spark.spark_address import read_master
 from lakehouse_tests.cluster.connect_server import connect_server
 from lakehouse_tests.cluster.deliveries import BROUGHT, WORK, Deliveries
+from lakehouse_tests.cluster.lake import KINDS
 from lakehouse_tests.cluster.spark_cluster import SparkCluster, on_account
 from lakehouse_tests.processes import engine_of_process, start, wait_for
 
@@ -26,8 +25,8 @@ RESTLESS = {
 """Executors go after seconds without work, also where they have shuffled rows."""
 
 
-def write_in_pauses(work: list[str]) -> dict[str, Any]:
-    """Bring two deliveries; of the second, some work begins once all executors have left."""
+def write_in_pauses() -> dict[str, Any]:
+    """Bring two deliveries; of the second, all work begins once all executors have left."""
     engine, cluster = engine_of_process(), Settings.from_env().cluster
     deliveries = Deliveries(engine, "restless")
     deliveries.bring_first()
@@ -39,8 +38,8 @@ def write_in_pauses(work: list[str]) -> dict[str, Any]:
         assert state is not None
         return [one.cores for one in state.applications if one.id == application] == [0]
 
-    for one in work:
-        _pause_before(*WORK[one], one, pauses, have_left)
+    for name, place in WORK.items():
+        _pause_before(*place, name, pauses, have_left)
     brought = deliveries.bring_second()
     return {**brought, "pauses": pauses, "application": application}
 
@@ -73,28 +72,24 @@ def restless_spark(
         yield {**server.client_environment, **page}
 
 
-@pytest.mark.parametrize(
-    ("kind", "work"),
-    [("classic", [*WORK]), ("connect", [*WORK])],
-    ids=["classic", "connect"],
-)
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_run_whose_executors_left_in_the_middle_goes_on_with_others(
-    cluster: SparkCluster, aws_settings: Settings, kind: str, work: list[str]
+    cluster: SparkCluster, aws_settings: Settings, kind: str
 ) -> None:
     with restless_spark(cluster, aws_settings, kind) as spark:
         env = on_account(aws_settings) | spark
-        child = start(aws_settings.home, write_in_pauses, env=env, work=work)
+        child = start(aws_settings.home, write_in_pauses, env=env)
         try:
             done = child.result()
         finally:
             child.kill()
 
     application = done.pop("application")
-    assert done == {**BROUGHT, "pauses": work}
+    assert done == {**BROUGHT, "pauses": [*WORK]}
     executors = {
         folder.name
         for worker in cluster.workers
         for folder in worker.folder.glob(f"work/{application}/*")
     }
     # Each time that all had left, at least one came.
-    assert len(executors) > len(work)
+    assert len(executors) > len(WORK)

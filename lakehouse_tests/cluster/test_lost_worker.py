@@ -76,9 +76,7 @@ def let_readers_wait(gate: Path) -> None:
 
 
 def kill_working(cluster: SparkCluster, gate: Path, child: Child) -> None:
-    """Kill the worker that has a task at a gate, and open it once another has come, and the task
-    that was lost is run again.
-    """
+    """Kill the worker of a waiting task; open the gate once the task runs again."""
     wait_until_asked(gate, child)
     # A task works in a folder of its executor, which is below that of its worker.
     place = wait_for((gate / "asked").read_text, "a note of where the task is")
@@ -103,9 +101,7 @@ def attempts_again(cluster: SparkCluster) -> int:
 def write_while_workers_die(
     cluster: SparkCluster, home: Path, env: dict[str, str], gates: Path
 ) -> None:
-    """Bring two deliveries, and kill a worker at each work of the second: what the tables hold is
-    what was brought, each once, and nothing is left of what was staged.
-    """
+    """Kill a worker at each step of the second delivery; each row exists once after it."""
     child = start(home, write_slowly, env=env, name=gates.name, gates=str(gates))
     try:
         for one in WORK:
@@ -116,8 +112,6 @@ def write_while_workers_die(
     assert done == {**BROUGHT, "staged": 0}
 
 
-def test_a_worker_killed_at_a_running_task_costs_only_time(
-    mortal_cluster: SparkCluster, shared_home: Path
-) -> None:
+def test_a_worker_killed_at_a_running_task_costs_only_time(mortal_cluster, shared_home):
     env = mortal_cluster.client_environment
     write_while_workers_die(mortal_cluster, shared_home, env, shared_home / "gates")

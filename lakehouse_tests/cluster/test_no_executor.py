@@ -1,20 +1,15 @@
-"""Commands on a cluster that has no core for them, and one on a cluster that has."""
+"""Executors that an idle server gives to other commands."""
 
 from pathlib import Path
 
 import pytest
 
-from lakehouse.settings import Settings
-from lakehouse.spark import jars
-from lakehouse.spark.connect_server import server_configuration
 from lakehouse_tests.cli.commands import LAKEHOUSE
-from lakehouse_tests.cluster.connect_server import connect_server
-from lakehouse_tests.cluster.lake import lake_on
-from lakehouse_tests.cluster.spark_cluster import SparkCluster, on_account
-from lakehouse_tests.processes import Child, engine_of_process, start, start_command, wait_for
+from lakehouse_tests.cluster.connect_server import connect_server, printed_configuration
+from lakehouse_tests.cluster.spark_cluster import on_account
+from lakehouse_tests.processes import engine_of_process, start, start_command, wait_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.soak]
-IMPATIENT = {"LAKEHOUSE_EXECUTOR_WAIT_SECONDS": "10"}
 ONE = [LAKEHOUSE, "sql", "SELECT 1 AS one"]
 
 
@@ -34,30 +29,6 @@ def work_until_opened(gate: str) -> None:
     rows.select(udf(wait, "bigint", useArrow=False)("id")).collect()
 
 
-def lines_of(command: Child) -> list[str]:
-    """Return what a command printed, without what it said of its progress."""
-    return [line for line in command.said.splitlines() if not line.endswith(" …")]
-
-
-def test_a_cluster_without_workers_is_named(
-    cluster_without_workers: SparkCluster, aws_settings: Settings
-) -> None:
-    page = {"LAKEHOUSE_SPARK_MASTER_PAGE": cluster_without_workers.web_url}
-    with lake_on(cluster_without_workers, aws_settings, "classic") as lake:
-        command = start_command(ONE, aws_settings.home, env={**lake.env, **page, **IMPATIENT})
-        try:
-            assert command.status() == 1
-        finally:
-            command.kill()
-
-    assert len(lines_of(command)) == 1, command.said
-    (line,) = lines_of(command)
-    assert (
-        f"No executor came within 10 s on {cluster_without_workers.url}: it has no worker."
-        in line
-    )
-
-
 SOON_IDLE = {
     "spark.dynamicAllocation.executorIdleTimeout": "5s",
     "spark.dynamicAllocation.shuffleTracking.timeout": "5s",
@@ -68,7 +39,7 @@ def test_an_idle_server_as_connect_conf_has_it_started_gives_its_executors_to_th
     cluster, aws_settings, home, gate, tmp_path
 ):
     """Without a bound: nobody told it of the cluster's cores, and it takes all of them."""
-    printed = server_configuration(aws_settings, str(jars.jar_dir(aws_settings).expanduser()))
+    printed = printed_configuration(aws_settings)
     assert "spark.cores.max" not in printed
 
     def held() -> list[int]:

@@ -1,8 +1,5 @@
-"""What users see on a cluster whose workers and clients fail: one cluster, one Connect server in front
-of it and one account for all tests of this file.
-"""
+"""Failing workers and clients; one cluster, Connect server and account for the file."""
 
-import importlib.metadata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -11,12 +8,14 @@ from typing import Any
 
 import pytest
 
-from lakehouse.scaffolding.begin_project import begin_project
 from lakehouse.settings import Settings
-from lakehouse.spark import jars
-from lakehouse.spark.connect_server import server_configuration
-from lakehouse_tests.cluster import library
-from lakehouse_tests.cluster.connect_server import ConnectServer, connect_server
+from lakehouse_tests.cli.commands import LAKEHOUSE, lines_of
+from lakehouse_tests.cli.test_python_functions import begin_words_project
+from lakehouse_tests.cluster.connect_server import (
+    ConnectServer,
+    connect_server,
+    printed_configuration,
+)
 from lakehouse_tests.cluster.disturbed_ingest import (
     ingest_and_give_up_soon,
     ingest_while_publishing_waits,
@@ -26,13 +25,9 @@ from lakehouse_tests.cluster.gates import wait_until_asked
 from lakehouse_tests.cluster.lake import Lake
 from lakehouse_tests.cluster.slow_ingest import FILES, check_once, deliver, ingest_slowly
 from lakehouse_tests.cluster.spark_cluster import SparkCluster, on_account
-from lakehouse_tests.cluster.test_connect import JARS, without
 from lakehouse_tests.cluster.test_executor_reading import BARE_PYTHON
-from lakehouse_tests.cluster.test_lost_worker import (
-    BY_EXECUTORS,
-    kill_working,
-)
-from lakehouse_tests.cluster.test_no_executor import ONE, lines_of
+from lakehouse_tests.cluster.test_lost_worker import BY_EXECUTORS, kill_working
+from lakehouse_tests.cluster.test_no_executor import ONE
 from lakehouse_tests.cluster.test_no_worker_left import kill_all, start_two
 from lakehouse_tests.conftest import on_empty_account, settings_at
 from lakehouse_tests.processes import KILLED, Child, start, start_command, wait_for
@@ -50,11 +45,6 @@ def account(moto: str, tmp_path_factory: pytest.TempPathFactory) -> Settings:
     return on_empty_account(moto, settings_at(tmp_path_factory.mktemp("account") / "home"))
 
 
-def printed(settings: Settings) -> dict[str, str]:
-    """Return what `lakehouse connect-conf` prints."""
-    return server_configuration(settings, str(jars.jar_dir(settings).expanduser()))
-
-
 @pytest.fixture(scope="module")
 def server(mortal_cluster: SparkCluster, account: Settings) -> Iterator[ConnectServer]:
     """A server that holds all cores of the cluster, until the last test of this file kills it."""
@@ -65,7 +55,9 @@ def server(mortal_cluster: SparkCluster, account: Settings) -> Iterator[ConnectS
         "spark.sql.shuffle.partitions": "2",
         "spark.dynamicAllocation.enabled": "false",
     }
-    with connect_server(mortal_cluster, account, printed(account) | given) as running:
+    with connect_server(
+        mortal_cluster, account, printed_configuration(account) | given
+    ) as running:
         yield running
 
 
@@ -119,17 +111,34 @@ def fruits(server: ConnectServer, mortal_cluster: SparkCluster, account: Setting
     return fruits
 
 
-def test_what_a_server_lacks_is_said_in_one_line(mortal_cluster, account, home):
-    # It lacks the jar wherever its executors are.
+@pytest.mark.parametrize(
+    ("lack", "command", "said"),
+    [
+        ("spark.jars", ONE, "lacks the jar of Iceberg (org.apache.iceberg:"),
+        pytest.param(
+            "spark.hadoop.fs.s3.impl",
+            [LAKEHOUSE, "doctor"],
+            "lacks a file system for s3://",
+            marks=pytest.mark.soak,
+        ),
+    ],
+)
+def test_what_a_server_lacks_is_said_in_one_line(
+    mortal_cluster, account, home, lack, command, said
+):
+    # It lacks it wherever its executors are.
     alone = replace(mortal_cluster, url="local[1]")
-    with connect_server(alone, account, without(printed(account), JARS)) as lacking:
+    given = printed_configuration(account)
+    del given[lack]
+    with connect_server(alone, account, given) as lacking:
         env = on_account(account) | lacking.client_environment
-        ran = start_command(ONE, home, env=env)
+        ran = start_command(command, home, env=env)
 
         assert ran.status() == 1
-        (line,) = lines_of(ran)
-        assert "lacks the jar of Iceberg (org.apache.iceberg:" in line
+        (line,) = [line for line in lines_of(ran) if " lacks " in line]
+        assert said in line
         assert "`lakehouse connect-conf` prints what the server is to be started with." in line
+        assert command != ONE or lines_of(ran) == [line]
 
 
 def test_a_command_beside_one_that_holds_all_cores_says_so_in_one_line(
@@ -147,21 +156,16 @@ def test_a_command_beside_one_that_holds_all_cores_says_so_in_one_line(
 
 @pytest.mark.soak
 def test_the_code_of_somebody_else_runs_on_executors(server, mortal_cluster, account, tmp_path):
-    root = tmp_path / "library"
-    begin_project(root, "library", importlib.metadata.version("lakehouse"))
-    library.write_code(root / "library")
+    root = begin_words_project(tmp_path)
     env = client_of(server, mortal_cluster, account) | BY_EXECUTORS
     lake = Lake(replace(account, home=tmp_path / "home"), env, root)
-    for feed, files in library.write_files(tmp_path).items():
-        lake.put(feed, *files)
+    file = tmp_path / "words.csv"
+    file.write_text("word\nhey\n")
+    lake.put("words", file)
     said = lake.run("ingest")
 
     assert "The driver read the files" not in said
-    rows = lake.rows("gold.branches")
-    assert {row["branch"]: row["loans"] for row in rows} == library.loans_by_branch()
-    for row in rows:
-        title, _, shelf = row["dearest"].partition(" [")
-        assert title.startswith(shelf[0].lower()) and not title.endswith((".", " ", ","))
+    assert lake.rows("silver.words") == [{"aloud": "HEYHEY"}]
 
 
 def test_where_executors_have_no_pyarrow_the_driver_reads(fruits):

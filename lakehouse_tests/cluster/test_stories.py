@@ -5,7 +5,7 @@ each the tables are what the truth says.
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import dagster as dg
@@ -21,7 +21,6 @@ from lakehouse.settings import Settings
 from lakehouse_tests.assets import bnpl_oracle
 from lakehouse_tests.assets.deliveries import CLEAN, PROFILES, QUARANTINE, RAW, SUMMARY
 from lakehouse_tests.cluster.lake import KINDS, Lake, lake_on
-from lakehouse_tests.cluster.spark_cluster import SparkCluster
 from lakehouse_tests.cluster.transactions import (
     FEED,
     WEEKS,
@@ -46,16 +45,8 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> Generated:
 
 
 @pytest.fixture(scope="module", params=KINDS)
-def lake(
-    request: pytest.FixtureRequest,
-    cluster: SparkCluster,
-    moto: str,
-    generated: Generated,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Lake]:
-    """A lakehouse that four weeks came to, one after the other: by the inbox, by hand, and read by
-    executors.
-    """
+def lake(request, cluster, moto, generated, tmp_path_factory):
+    """A lakehouse with four weeks, by inbox, by path, and read by executors."""
     folder = tmp_path_factory.mktemp(request.param)
     settings = on_empty_account(moto, settings_at(folder / "home"))
     by_executors = {
@@ -160,9 +151,7 @@ def test_somebody_is_erased_and_nobody_else(lake, generated):
 
 
 def somebody(lake: Lake) -> int:
-    """Return who has the most transactions of those of whom one was refused, and whose address
-    stands beside no other id.
-    """
+    """Return the most frequent customer with a refused row and an address of their own."""
     ids_by_address: dict[str, set[str]] = {}
     for row in lake.rows(RAW):
         if row["customer_id"]:

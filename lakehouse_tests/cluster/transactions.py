@@ -66,9 +66,7 @@ def as_text(row: Mapping[str, Any]) -> str:
 
 
 def check_truth(lake: Lake, generated: Generated) -> None:
-    """See that bronze, silver, quarantine and gold are what the truth says, and each row what
-    pandas makes of the files.
-    """
+    """Compare all tables with the truth, and each row with the result of pandas."""
     truth = generated.truth
     rows = {name: lake.rows(name) for name in TABLES}
     totals = {"bronze": RAW, "clean": CLEAN, "quarantined": QUARANTINE}

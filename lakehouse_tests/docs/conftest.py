@@ -2,7 +2,7 @@
 
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,14 +15,12 @@ from lakehouse_tests.docs.page import Page
 from lakehouse_tests.docs.shell import execute
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    pass
 
 
 @pytest.fixture
 def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A working directory with the files that the pages touch; tables are declared by its
-    `lakehouse/assets`.
-    """
+    """A working directory with the samples, which declare the tables."""
     for folder in ("assets", "sample_data"):
         shutil.copytree(ROOT / "lakehouse" / folder, tmp_path / "lakehouse" / folder)
     monkeypatch.setattr(lakehouse.assets, "__path__", [str(tmp_path / "lakehouse" / "assets")])
@@ -35,15 +33,14 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.fixture
-def page(
-    clone: Path,
-    spark: "SparkSession",
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> Callable[[str], Page]:
-    """Open a page in the working directory; its commands run in this process, on the session
-    that is there.
-    """
+def page_without_spark(clone, capsys, monkeypatch):
+    """Open a page in the working directory; its commands run in this process."""
     return lambda path: Page(
         ROOT / path, lambda command: execute(command, capsys, monkeypatch), monkeypatch
     )
+
+
+@pytest.fixture
+def page(spark, page_without_spark):
+    """Open a page whose commands use the session that is there."""
+    return page_without_spark

@@ -11,9 +11,7 @@ _HEADING = re.compile(r"^(?P<marks>#{1,6}) (?P<title>.+)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block: its language, the words after it, and its text; `line` is where it begins
-    in the page.
-    """
+    """A fenced block: language, words after it, text, and line in the page."""
 
     language: str
     words: tuple[str, ...]
@@ -40,9 +38,7 @@ def blocks(text: str, first_line: int = 1) -> tuple[Block, ...]:
 
 
 def sections(page: Path) -> list[Section]:
-    """Return the sections of a page, in order; what looks like a heading inside a block is
-    none.
-    """
+    """Return the sections of a page; headings inside of blocks are none."""
     text = page.read_text(encoding="utf-8")
     fenced = [match.span() for match in _FENCE.finditer(text)]
     headings = [

@@ -166,9 +166,7 @@ def page() -> str:
 
 
 def untold(one: Told) -> list[str]:
-    """Return the parameters of which nothing is said: neither where they stand, nor by their
-    name in what is said of all.
-    """
+    """Return parameters without a description, also in the text of the whole."""
     words = re.findall(r"\w+", " ".join(one.doc.paragraphs))
     return [
         parameter.name

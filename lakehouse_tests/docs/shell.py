@@ -1,6 +1,4 @@
-"""Running the shell blocks of a page: `lakehouse` in this process, on the session that is
-there, others by bash.
-"""
+"""Runs shell blocks: `lakehouse` in this process, other commands with bash."""
 
 import os
 import shlex
@@ -24,9 +22,7 @@ class Ran:
 
 
 def commands(text: str) -> Iterator[str]:
-    """Yield the commands of a block; one goes on over lines while a quote is open, or after a
-    backslash.
-    """
+    """Yield the commands of a block; an open quote or a backslash continues a line."""
     pending = ""
     for line in text.splitlines():
         pending += line + "\n"

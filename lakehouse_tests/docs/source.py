@@ -33,9 +33,7 @@ class Doc:
 
 @dataclass(frozen=True)
 class Parameter:
-    """What a function or a class takes: its type and default in code, and what is said of
-    it.
-    """
+    """A parameter: type and default as in the code, and its description."""
 
     name: str
     type: str
@@ -57,9 +55,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Told:
-    """What is told of one name. A class has `parameters` and is not called in a way of its own;
-    a constant has `columns`, or a `value`.
-    """
+    """A documented name: a class with `parameters`, a function, or a constant."""
 
     name: str
     doc: Doc

@@ -1,6 +1,4 @@
-"""The pages that are done from top to bottom: every command and every Python block, and what
-they print.
-"""
+"""Runs the commands and Python blocks of the pages, and compares their output."""
 
 import importlib
 import json
@@ -10,6 +8,7 @@ import subprocess
 import sys
 from functools import cache
 from inspect import isfunction
+from typing import Any
 
 import dagster as dg
 import pytest
@@ -32,8 +31,6 @@ from lakehouse.tables.feed import Feed
 from lakehouse.tables.rows_of import SOURCE_OF_ROW
 from lakehouse.tables.written_forms import blank_as_null, decimal_comma
 from lakehouse_tests.docs.markdown import ROOT, blocks, sections
-from lakehouse_tests.docs.page import Page
-from lakehouse_tests.docs.shell import execute
 
 PAGES = sorted(
     path.relative_to(ROOT) for path in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
@@ -42,9 +39,16 @@ MOST_PICTURE_BYTES = 150_000
 MOST_README_WORDS = 900
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 RULES = (ROOT / "docs" / "rules.md").read_text(encoding="utf-8")
-TRYING = (ROOT / "docs" / "trying.md").read_text(encoding="utf-8")
-VERSIONS = (ROOT / "docs" / "versions.md").read_text(encoding="utf-8")
 TABLES = (ROOT / "docs" / "tables.md").read_text(encoding="utf-8")
+
+
+def names_of_block(page: str, word: str) -> dict[str, Any]:
+    """Run the block of a page that is marked by a word, and return its names."""
+    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    (block,) = (block for block in blocks(text) if not word or word in block.words)
+    names: dict[str, Any] = {}
+    exec(block.text, names)
+    return names
 
 
 @pytest.mark.scenario
@@ -83,21 +87,31 @@ def test_formats_and_rows_of_an_api_go_as_the_page_says(page, settings, tmp_path
 
 @pytest.mark.long
 @pytest.mark.spark
-@pytest.mark.parametrize("name", ["merges", "partitions", "personal-data"])
-def test_a_how_to_goes_as_the_page_says(page, name):
-    page(f"docs/{name}.md").do()
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["merges"],
+        ["partitions"],
+        ["personal-data"],
+        ["trying"],
+        ["lineage"],
+        ["operations", "monitoring", "upkeep"],
+    ],
+    ids=" ".join,
+)
+def test_a_how_to_goes_as_the_page_says(page, names):
+    for name in names:
+        page(f"docs/{name}.md").do()
 
 
 @pytest.mark.long
 @pytest.mark.unit
-def test_tables_and_files_are_in_aws_as_the_page_says(clone, aws_settings, capsys, monkeypatch):
+def test_tables_and_files_are_in_aws_as_the_page_says(
+    page_without_spark, clone, aws_settings, monkeypatch
+):
     monkeypatch.setenv("LAKEHOUSE_HOME", str(clone / ".lakehouse"))
     monkeypatch.setenv("AWS_ENDPOINT_URL", aws_settings.endpoint_url)
-    Page(
-        ROOT / "docs" / "deploying.md",
-        lambda command: execute(command, capsys, monkeypatch),
-        monkeypatch,
-    ).do()
+    page_without_spark("docs/deploying.md").do()
 
     assert Catalog.of(aws_settings).has("silver.fruits")
     keys = [stored.key for stored in open_store(aws_settings).objects("")]
@@ -133,24 +147,8 @@ def test_the_index_names_every_page():
 
 @pytest.mark.long
 @pytest.mark.spark
-def test_operations_go_as_the_page_says(page):
-    for path in ("docs/operations.md", "docs/monitoring.md", "docs/upkeep.md"):
-        page(path).do()
-
-
-@pytest.mark.long
-@pytest.mark.spark
-def test_a_table_is_tried_as_the_page_says(page):
-    page("docs/trying.md").do()
-
-
-@pytest.mark.long
-@pytest.mark.spark
 def test_the_tests_on_the_page_of_trying_pass(try_table):
-    names: dict[str, object] = {}
-    (block,) = (block for block in blocks(TRYING) if "tests" in block.words)
-    exec(block.text, names)
-
+    names = names_of_block("trying", "tests")
     tests = [test for name, test in names.items() if name.startswith("test_")]
     assert len(tests) == 3
     for test in tests:
@@ -167,12 +165,6 @@ def test_a_person_is_erased_as_the_page_says(page, clone):
     assert not [file for file in files if b"customer1000131@" in file.read_bytes()]
 
 
-@pytest.mark.long
-@pytest.mark.spark
-def test_writes_are_told_as_the_page_says(page):
-    page("docs/lineage.md").do()
-
-
 @pytest.mark.scenario
 @pytest.mark.spark
 def test_the_readme_shows_what_the_demo_leaves(page):
@@ -184,35 +176,22 @@ def test_the_readme_shows_what_the_demo_leaves(page):
 
 @pytest.mark.long
 @pytest.mark.unit
-def test_the_site_is_made_as_the_page_says(clone, capsys, monkeypatch):
+def test_the_site_is_made_as_the_page_says(page_without_spark, clone, monkeypatch):
     monkeypatch.setenv("LAKEHOUSE_HOME", str(clone / ".lakehouse"))
-    site = Page(
-        ROOT / "docs/site.md",
-        lambda command: execute(command, capsys, monkeypatch),
-        monkeypatch,
-    )
-    site.do()
+    page_without_spark("docs/site.md").do()
 
     assert (clone / "shared/tables/tables/silver.fruits.html").is_file()
 
 
 @pytest.mark.long
 @pytest.mark.unit
-@pytest.mark.usefixtures("clone")
-def test_contracts_are_as_the_page_says(capsys, monkeypatch):
-    Page(
-        ROOT / "docs" / "contracts.md",
-        lambda command: execute(command, capsys, monkeypatch),
-        monkeypatch,
-    ).do()
+def test_contracts_are_as_the_page_says(page_without_spark):
+    page_without_spark("docs/contracts.md").do()
 
 
 @pytest.mark.unit
 def test_the_declaration_of_the_readme_is_one():
-    names: dict[str, object] = {}
-    (block,) = (block for block in blocks(README) if "declaration" in block.words)
-    exec(block.text, names)
-
+    names = names_of_block("../README", "declaration")
     table = names["ORDERS"]
     assert plan(table, None).describe() == ["create the table with 4 columns"]
     assert (table.subject, table.personal_columns) == ("customer_id", {"email"})
@@ -223,10 +202,7 @@ def test_the_declaration_of_the_readme_is_one():
 
 @pytest.mark.unit
 def test_the_declaration_of_the_versions_is_one():
-    names: dict[str, object] = {}
-    (block,) = blocks(VERSIONS)
-    exec(block.text, names)
-
+    names = names_of_block("versions", "")
     (spec,) = names["visits"].specs
     assert [
         (read.mode, read.table, read.by, read.outside)
@@ -241,10 +217,7 @@ def test_the_declaration_of_the_versions_is_one():
 
 @pytest.mark.unit
 def test_the_declarations_of_the_page_on_tables_are_some():
-    names: dict[str, object] = {}
-    (block,) = (block for block in blocks(TABLES) if "declaration" in block.words)
-    exec(block.text, names)
-
+    names = names_of_block("tables", "declaration")
     assert names["VISITS"].partitioning == ("days(day)",)
     assert [*names["VISITS"].casts] == ["visit_id", "day", "written_at"]
     assert names["VISITS"].column_names[-4:] == SOURCE_OF_ROW
@@ -275,9 +248,7 @@ def test_the_query_of_the_page_on_tables_is_a_function(tmp_path, monkeypatch):
 
 @pytest.mark.spark
 def test_dates_and_numbers_are_brought_into_form_as_the_page_says(spark):
-    names: dict[str, object] = {}
-    (block,) = (block for block in blocks(TABLES) if "forms" in block.words)
-    exec(block.text, names)
+    names = names_of_block("tables", "forms")
     delivered = spark.createDataFrame(
         [("31.12.2026", "1004,50", "1.004", "1,004.50"), ("2026-12-31", "x", "5", "7")],
         ["sold_on", "Netto EUR", "gross", "points"],

@@ -7,7 +7,6 @@ import pytest
 
 from lakehouse.cli.tables.sql import split
 from lakehouse.iceberg.catalog.catalog import Catalog
-from lakehouse.settings import Settings
 from lakehouse.spark.spark_session import open_session
 from lakehouse_tests.docs.markdown import ROOT, Block, Section, sections
 
@@ -22,9 +21,7 @@ NOT_RUN = "Not run by the test: "
 
 @pytest.mark.long
 @pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.title)
-def test_a_snippet_does_what_the_page_says(
-    section: Section, spark: "SparkSession", settings: Settings, request: pytest.FixtureRequest
-) -> None:
+def test_a_snippet_does_what_the_page_says(section, spark, settings, request):
     on_s3 = any("on-s3" in block.words for block in section.blocks)
     given = request.getfixturevalue("aws_settings") if on_s3 else settings
     session = open_session(given, Catalog.of(given))

@@ -7,9 +7,7 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def java_of_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A Java that a test chooses is not left to the tests after it: `jvm.prepare` names it in
-    the environment of the whole process.
-    """
+    """Restore the environment, in which `jvm.prepare` names a Java."""
     for name in ("JAVA_HOME", "SPARK_HOME", "PYSPARK_PYTHON"):
         before = os.environ.get(name)
         monkeypatch.setenv(name, before or "")

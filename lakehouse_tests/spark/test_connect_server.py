@@ -12,9 +12,9 @@ from lakehouse.spark.connect_server import EXTENSIONS, require_server
 class Session:
     """One of a server that has Iceberg's extensions, and fails with some words."""
 
-    def __init__(self, said: str) -> None:
+    def __init__(self, said: str, extensions: str = EXTENSIONS) -> None:
         self.said = said
-        self.conf = {"spark.sql.extensions": EXTENSIONS}
+        self.conf = {"spark.sql.extensions": extensions}
 
     def sql(self, _: str) -> None:
         """Fail, as a catalog does that cannot be opened."""
@@ -45,3 +45,11 @@ def test_the_jar_is_named_that_has_the_class(settings, said, jar):
         require_server(Session(said), remote, Catalog.of(settings))
 
     assert f"The Spark server at sc://spark:15002 lacks the jar {jar}" in str(raised.value)
+
+
+def test_missing_extensions_are_named(settings):
+    remote = replace(settings, spark_remote="sc://spark:15002")
+    with pytest.raises(
+        SetupError, match=r"lacks Iceberg's extensions \(spark\.sql\.extensions\)"
+    ):
+        require_server(Session("", extensions=""), remote, Catalog.of(settings))

@@ -3,14 +3,7 @@
 import pytest
 
 from lakehouse.errors import LakehouseError
-from lakehouse.orchestration.deployment import masking_key, open_engine
-
-
-def test_opening_an_engine_starts_no_spark(settings):
-    engine = open_engine(settings)
-
-    assert engine.catalog.tables() == []
-    assert engine.lock_dir == settings.home / "locks"
+from lakehouse.orchestration.deployment import masking_key
 
 
 def test_a_home_makes_one_masking_key_and_keeps_it_to_itself(settings):

@@ -106,9 +106,7 @@ def workers_path(tmp_path: Path) -> dict[str, str]:
     return search_path(tmp_path / "worker", python)
 
 
-def test_a_python_without_packages_has_those_of_the_archive(
-    install: Install, tmp_path: Path, workers_path: dict[str, str]
-) -> None:
+def test_a_python_without_packages_has_those_of_the_archive(install, tmp_path, workers_path):
     install("apple", requires=["pear>=1"])
     install("pear")
     python = unpack(archive_of("apple"), tmp_path / "env")
@@ -120,9 +118,7 @@ def test_a_python_without_packages_has_those_of_the_archive(
     assert "No module named 'pyarrow'" in ran.stderr
 
 
-def test_without_a_python_of_the_minor_version_one_line_says_so(
-    install: Install, tmp_path: Path
-) -> None:
+def test_without_a_python_of_the_minor_version_one_line_says_so(install, tmp_path):
     install("apple")
     python = unpack(archive_of("apple"), tmp_path / "env")
     ran = run(python, "", **search_path(tmp_path / "bare"))
@@ -181,9 +177,7 @@ def test_a_package_whose_code_lies_elsewhere_is_refused(install: Install, origin
         runtime_files({"apple": PathDistribution(notes)})
 
 
-def test_an_archive_that_is_as_it_would_be_made_now_will_do(
-    install: Install, settings: Settings, tmp_path: Path
-) -> None:
+def test_an_archive_that_is_as_it_would_be_made_now_will_do(install, settings, tmp_path):
     install("apple", requires=["pear"])
     install("pear", version="2.0")
     file = tmp_path / "env.tar.gz"
@@ -222,9 +216,7 @@ def test_a_stale_archive_is_rejected_with_the_command_that_renews_it(
 
 
 @pytest.mark.parametrize("content", [None, b"", b"no archive", archive_of("jmespath")[:50]])
-def test_other_files_are_rejected(
-    settings: Settings, tmp_path: Path, content: bytes | None
-) -> None:
+def test_other_files_are_rejected(settings, tmp_path, content):
     file = tmp_path / "env.tar.gz"
     if content is not None:
         file.write_bytes(content)
@@ -234,9 +226,7 @@ def test_other_files_are_rejected(
 
 
 @pytest.mark.parametrize("read", [require_archive, archive_file])
-def test_an_archive_that_a_bucket_does_not_return_is_named(
-    settings: Settings, read: Callable[[Settings, str], object]
-) -> None:
+def test_an_archive_that_a_bucket_does_not_return_is_named(settings, read):
     with refusing_s3() as address, pytest.raises(SetupError) as raised:
         read(replace(on_aws(settings), endpoint_url=address), "s3://lake/env.tar.gz")
 

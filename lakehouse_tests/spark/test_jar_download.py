@@ -1,6 +1,4 @@
-"""Spark's own resolver, on a repository that the test serves: a jar is kept whole and verified,
-or not at all.
-"""
+"""Spark's resolver on a test repository: a jar is verified, or not stored."""
 
 from dataclasses import replace
 

@@ -1,6 +1,4 @@
-"""The pinned jars: what is wrong with one is found before Spark meets it, and is told with what
-to do.
-"""
+"""Missing and damaged jars are found before Spark starts, with the next step."""
 
 from dataclasses import replace
 from hashlib import sha256

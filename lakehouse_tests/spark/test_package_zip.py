@@ -22,9 +22,7 @@ def test_it_is_made_once_in_the_cache(settings: Settings, tmp_path: Path) -> Non
     assert "lakehouse/spark/project_code.py" in ZipFile(file).namelist()
 
 
-def test_where_the_cache_cannot_be_written_it_lies_in_the_home(
-    settings: Settings, tmp_path: Path
-) -> None:
+def test_where_the_cache_cannot_be_written_it_lies_in_the_home(settings, tmp_path):
     (tmp_path / "cache").write_text("a file where a folder is to be")
     file = package_zip(replace(settings, cache_dir=tmp_path / "cache"))
     assert file.is_relative_to(settings.home / "tmp")

@@ -1,6 +1,4 @@
-"""The start of a session in a process of its own: on which JVM, what it says, and what is said
-when it cannot start.
-"""
+"""Starts of a session in a process: its JVM, its output and its errors."""
 
 import os
 import subprocess
@@ -15,13 +13,16 @@ from lakehouse_tests.spark_server import running_server
 
 pytestmark = pytest.mark.e2e
 
-PROGRAM = """
+BEFORE_EACH = """
 from lakehouse.iceberg.catalog.catalog import Catalog
-from lakehouse.spark.spark_session import open_session
 from lakehouse.settings import Settings
+from lakehouse.spark import spark_server, spark_session
+from lakehouse.spark.spark_session import open_session
 
 settings = Settings.from_env()
 catalog = Catalog.of(settings)
+"""
+PROGRAM = """
 session = open_session(settings, catalog)
 session.sql("CREATE NAMESPACE silver")
 session.sql("CREATE TABLE silver.fruits USING iceberg AS SELECT 1 AS id")
@@ -30,33 +31,22 @@ print(session.sql("SELECT java_method('java.lang.System', 'getProperty', 'java.h
 """
 
 OF_A_SERVER = """
-from lakehouse.iceberg.catalog.catalog import Catalog
-from lakehouse.runtime import spark
-from lakehouse.settings import Settings
-
-spark._IDLE_SECONDS = 0
-settings = Settings.from_env()
-catalog = Catalog.of(settings)
-first = spark.open_session(settings, catalog)
+spark_session._IDLE_SECONDS = 0
+first = open_session(settings, catalog)
 first.sql("CREATE NAMESPACE silver")
 # As the server does by itself with what nobody used for an hour.
 first.client.release_session()
-second = spark.open_session(settings, catalog)
+second = open_session(settings, catalog)
 second.sql("CREATE TABLE silver.fruits USING iceberg AS SELECT 1 AS id")
 print(catalog.load("silver.fruits").scan().to_arrow().to_pylist())
-assert spark.open_session(settings, catalog) is second
-second.conf.unset(spark._MARK)
-third = spark.open_session(settings, catalog)
+assert open_session(settings, catalog) is second
+second.conf.unset(spark_session._MARK)
+third = open_session(settings, catalog)
 print(third is second, third.table("silver.fruits").collect())
 """
 
 TOLD_BY_OTHERS = """
-from lakehouse.iceberg.catalog.catalog import Catalog
-from lakehouse.spark.spark_session import open_session
-from lakehouse.settings import Settings
-
-settings = Settings.from_env()
-session = open_session(settings, Catalog.of(settings))
+session = open_session(settings, catalog)
 NAMES = ("shuffle.partitions", "codegen.comments", "maxMetadataStringLength", "session.timeZone")
 for name in NAMES:
     print(session.conf.get(f"spark.sql.{name}"))
@@ -70,12 +60,7 @@ import subprocess
 from dataclasses import replace
 
 from lakehouse.errors import SetupError
-from lakehouse.iceberg.catalog.catalog import Catalog
-from lakehouse.spark.spark_session import open_session
-from lakehouse.settings import Settings
 
-settings = Settings.from_env()
-catalog = Catalog.of(settings)
 for _ in range(2):
     try:
         open_session(settings, catalog)
@@ -91,12 +76,6 @@ WATCHING = """
 from pathlib import Path
 from threading import Event, Thread
 
-from lakehouse.iceberg.catalog.catalog import Catalog
-from lakehouse.runtime import spark_server
-from lakehouse.spark.spark_session import open_session
-from lakehouse.settings import Settings
-
-settings = Settings.from_env()
 secret = dict(settings.cluster.configuration)["spark.ssl.keyPassword"]
 started, seen, is_over = set(), set(), Event()
 
@@ -126,7 +105,7 @@ files = [file for file in settings.home.rglob("*") if file.is_file()]
 print(seen, [file for file in files if secret.encode() in file.read_bytes()])
 """
 IN_PROCESS = """
-    session = open_session(settings, Catalog.of(settings))
+    session = open_session(settings, catalog)
     assert session.conf.get("spark.ssl.keyPassword") == secret
 """
 AS_SERVER = """
@@ -140,16 +119,14 @@ AS_SERVER = """
 
 
 def start(home: Path, program: str = PROGRAM, **env: str | None) -> subprocess.CompletedProcess:
-    """Run a program in a shell that holds no more than it must, in a folder that is no
-    clone.
-    """
+    """Run a program with a minimal environment, outside of a clone."""
     folder = home.parent / "elsewhere"
     folder.mkdir()
     # A client of a server cannot say what memory that has.
     memory = None if "SPARK_REMOTE" in env else "1g"
     given = os.environ | {"LAKEHOUSE_HOME": str(home), "LAKEHOUSE_SPARK_MEMORY": memory} | env
     given = {name: value for name, value in given.items() if value is not None}
-    command = [sys.executable, "-c", program]
+    command = [sys.executable, "-c", BEFORE_EACH + program]
     return subprocess.run(
         command, cwd=folder, env=given, capture_output=True, text=True, check=False, timeout=300
     )
@@ -220,9 +197,7 @@ def test_a_session_on_a_spark_server_knows_the_catalog(home, settings):
 
 @pytest.mark.skipif(is_spark_3(), reason="a client of Spark 3.5 closes no session")
 def test_a_session_that_its_server_does_not_have_any_more_is_opened_anew(home, settings):
-    """A server closes what is not used; one that forgot what was set on it does so of Spark
-    3.5.
-    """
+    """A server closes idle sessions; a restarted Spark 3.5 has none."""
     with running_server(settings) as remote:
         done = start(home, OF_A_SERVER, SPARK_REMOTE=remote, LAKEHOUSE_CACHE=str(home / "none"))
 

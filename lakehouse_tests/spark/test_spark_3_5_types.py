@@ -1,6 +1,4 @@
-"""What is called of PySpark is there on Spark 3.5 too, as the types of that PySpark say; what is
-not is called on Spark 4 alone.
-"""
+"""PySpark calls exist on Spark 3.5, except in code for Spark 4."""
 
 import os
 import re

@@ -14,52 +14,36 @@ pytestmark = pytest.mark.unit
 
 
 @pytest.fixture
-def servers() -> Iterator[list[SparkServer]]:
-    """Two servers, one after the other, each at a port that something listens on."""
-    listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
-    ports = [listener.getsockname()[1] for listener in listeners]
-    yield [SparkServer(port, "token", Process.current()) for port in ports]
-    for listener in listeners:
-        listener.close()
-
-
-def test_a_process_keeps_the_server_while_it_restarts(
-    settings: Settings, servers: list[SparkServer]
-) -> None:
+def server(settings: Settings) -> Iterator[SparkServer]:
+    """A server at a port that something listens on, for an existing home."""
     settings.make_home()
-    publish(settings, servers[0])
-    assert with_server(settings).spark_remote == servers[0].remote
-    forget(settings, servers[0])
-    assert with_server(settings).spark_remote == servers[0].remote
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield SparkServer(listener.getsockname()[1], "token", Process.current())
 
 
-def test_a_process_with_a_spark_of_its_own_keeps_it(
-    settings: Settings, servers: list[SparkServer]
-) -> None:
+def test_a_process_keeps_the_server_while_it_restarts(settings, server) -> None:
+    publish(settings, server)
+    assert with_server(settings).spark_remote == server.remote
+    forget(settings, server)
+    assert with_server(settings).spark_remote == server.remote
+
+
+def test_a_process_with_a_spark_of_its_own_keeps_it(settings, server) -> None:
     assert with_server(settings) == settings
-    settings.make_home()
-    publish(settings, servers[0])
+    publish(settings, server)
     assert with_server(settings) == settings
 
 
-def test_a_spark_that_is_named_goes_before_it(
-    settings: Settings, servers: list[SparkServer]
-) -> None:
-    settings.make_home()
-    publish(settings, servers[0])
-    named = replace(settings, spark_remote="sc://spark:15002")
-    assert with_server(named) == named
-
-
-def test_a_server_of_another_deployment_is_not_used(
-    settings: Settings, servers: list[SparkServer]
-) -> None:
-    """It has neither the file system nor the credentials of the other one."""
-    settings.make_home()
-    publish(settings, replace(servers[0], deployment="local", master="local[*]"))
-    on_aws = replace(settings, deployment="aws", bucket="lake")
-
-    assert with_server(on_aws) == on_aws
+@pytest.mark.parametrize(
+    "change",
+    [{"spark_remote": "sc://spark:15002"}, {"deployment": "aws", "bucket": "lake"}],
+    ids=["a named Spark", "another deployment"],
+)
+def test_another_spark_or_deployment_does_not_use_it(settings, server, change) -> None:
+    """It has neither the file system nor the credentials of another deployment."""
+    publish(settings, replace(server, deployment="local", master="local[*]"))
+    other = replace(settings, **change)
+    assert with_server(other) == other
 
 
 @pytest.mark.parametrize(
@@ -75,10 +59,9 @@ def test_a_server_of_another_deployment_is_not_used(
     ],
 )
 def test_a_server_is_used_where_no_other_master_is_named(
-    settings: Settings, servers: list[SparkServer], asked: str, of_server: str, is_used: bool
+    settings, server, asked, of_server, is_used
 ) -> None:
-    settings.make_home()
-    server = replace(servers[0], deployment="local", master=of_server)
+    server = replace(server, deployment="local", master=of_server)
     publish(settings, server)
     asking = replace(settings, spark_master=asked)
 

@@ -1,6 +1,4 @@
-"""Spark's temporary folders: in the home, closed to others, and removed once their process is
-gone.
-"""
+"""Spark's temporary folders: in the home, private, and removed after their process."""
 
 import os
 import socket
@@ -21,9 +19,7 @@ def test_it_is_in_the_home_and_closed_to_others(settings: Settings) -> None:
     ] * 3
 
 
-def test_a_server_and_the_process_that_starts_it_have_folders_of_their_own(
-    settings: Settings,
-) -> None:
+def test_a_server_and_the_process_that_starts_it_have_folders_of_their_own(settings):
     prepare_temporary_folder(settings)
     (temporary_folder(settings) / "spilled").touch()
     prepare_temporary_folder(settings, is_server=True)

@@ -1,6 +1,4 @@
-"""A lock that is another process's is waited for as long as is said, and no longer; one module
-takes locks.
-"""
+"""Waits for a file lock, which only one module takes."""
 
 import subprocess
 import sys

@@ -1,6 +1,4 @@
-"""A folder as an object store: what is seen of it, and that nothing is moved that is not what
-was seen.
-"""
+"""A folder as an object store: listings, moves and exchanges of unchanged files."""
 
 import os
 import shutil
@@ -62,9 +60,7 @@ def test_an_object_is_moved(any_store: ObjectStore) -> None:
     assert (content(any_store, "a"), content(any_store, "d/e/b")) == (None, "text")
 
 
-def test_a_changed_object_is_neither_moved_nor_removed_nor_exchanged(
-    any_store: ObjectStore, tmp_path: Path
-) -> None:
+def test_a_changed_object_is_neither_moved_nor_removed_nor_exchanged(any_store, tmp_path):
     any_store.write_text("f/a", "old")
     seen = any_store.stat("f/a")
     any_store.write_text("f/a", "newer")
@@ -194,59 +190,32 @@ def test_an_object_is_moved_from_another_disk(store, other_disk) -> None:
     assert (store.root / "archive/a").read_text() == "text"
 
 
-def test_what_goes_away_as_it_is_copied_from_another_disk_is_kept(
-    store, other_disk, monkeypatch
-) -> None:
-    store.root.mkdir()
-    (store.root / "inbox").symlink_to(other_disk)
-    (other_disk / "a").write_text("text")
-    put = LocalObjectStore.put
-
-    def put_and_lose(self: LocalObjectStore, source: Path, key: str) -> None:
-        put(self, source, key)
-        source.unlink()
-
-    monkeypatch.setattr(LocalObjectStore, "put", put_and_lose)
-
-    assert store.move(store.stat("inbox/a"), "archive/a")
-    assert (store.root / "archive/a").read_text() == "text"
-
-
-def test_what_is_overwritten_as_it_is_copied_from_another_disk_stays(
-    store, other_disk, monkeypatch
+@pytest.mark.parametrize("meanwhile", ["removed", "overwritten"])
+def test_a_file_that_changes_while_it_is_copied_from_another_disk_is_kept(
+    store, other_disk, monkeypatch, meanwhile
 ) -> None:
     store.root.mkdir()
     (store.root / "inbox").symlink_to(other_disk)
     (other_disk / "a").write_text("old")
     put = LocalObjectStore.put
 
-    def put_and_overwrite(self: LocalObjectStore, source: Path, key: str) -> None:
+    def put_and_change(self: LocalObjectStore, source: Path, key: str) -> None:
         put(self, source, key)
-        source.write_text("newer")
+        source.unlink() if meanwhile == "removed" else source.write_text("newer")
 
-    monkeypatch.setattr(LocalObjectStore, "put", put_and_overwrite)
+    monkeypatch.setattr(LocalObjectStore, "put", put_and_change)
 
-    assert not store.move(store.stat("inbox/a"), "archive/a")
-    assert (other_disk / "a").read_text() == "newer"
-    assert not store.exists("archive/a")
+    is_moved = store.move(store.stat("inbox/a"), "archive/a")
+
+    assert is_moved is (meanwhile == "removed")
+    expected = ("old", None) if is_moved else (None, "newer")
+    assert (content(store, "archive/a"), content(store, "inbox/a")) == expected
 
 
 @pytest.mark.parametrize("key", ["../a", "d/../../a", "/etc/passwd", ""])
 def test_a_key_does_not_lead_out_of_the_folder(store, key: str) -> None:
     with pytest.raises(UsageError, match="is not a key"):
         store.open(key)
-
-
-def test_a_file_is_exchanged_and_keeps_its_time(store, tmp_path: Path) -> None:
-    store.write_text("a", "old")
-    os.utime(store.root / "a", (1_700_000_000,) * 2)
-    (tmp_path / "new").write_text("new")
-
-    exchanged = store.exchange(store.stat("a"), tmp_path / "new")
-
-    assert exchanged == store.stat("a")
-    assert (store.root / "a").read_text() == "new"
-    assert (store.root / "a").stat().st_mtime == 1_700_000_000
 
 
 def test_files_of_long_names_are_exchanged_at_once(store, tmp_path: Path, monkeypatch) -> None:
@@ -271,12 +240,13 @@ def test_files_of_long_names_are_exchanged_at_once(store, tmp_path: Path, monkey
     assert [(store.root / key).read_text() for key in keys] == ["rewritten 0", "rewritten 1"]
 
 
-def test_a_file_of_the_longest_name_is_exchanged(store, tmp_path: Path) -> None:
+def test_a_file_of_the_longest_name_is_exchanged_and_keeps_its_time(store, tmp_path) -> None:
     key = f"inbox/sales/{'日' * 83}.csv"
     (tmp_path / "content").write_text("rewritten")
     (store.root / "inbox" / "sales").mkdir(parents=True)
     (store.root / key).write_text("delivered")
+    os.utime(store.root / key, (1_700_000_000,) * 2)
 
-    store.exchange(store.stat(key), tmp_path / "content")
-
+    assert store.exchange(store.stat(key), tmp_path / "content") == store.stat(key)
     assert (store.root / key).read_text() == "rewritten"
+    assert (store.root / key).stat().st_mtime == 1_700_000_000

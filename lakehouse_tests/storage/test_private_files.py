@@ -1,6 +1,4 @@
-"""What the lakehouse makes in its home is closed to other users of the machine, whatever the
-shell's umask is.
-"""
+"""Files of a home are private, whatever the umask."""
 
 import os
 import stat

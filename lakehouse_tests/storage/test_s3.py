@@ -60,9 +60,7 @@ def test_what_another_host_moved_to_the_same_key_stays_there(store, monkeypatch)
     assert store.open("b").read() == b"text"
 
 
-def test_what_is_delivered_anew_after_another_host_moved_it_costs_no_copy(
-    store, monkeypatch
-) -> None:
+def test_what_is_delivered_anew_after_another_host_moved_it_costs_no_copy(store, monkeypatch):
     store.write_text("a", "old")
 
     def moved_by_another_and_delivered_anew() -> None:
@@ -90,9 +88,7 @@ def test_what_a_bucket_keeps_of_an_exchanged_object_is_removed(store, tmp_path: 
     assert store.old_versions("") == []
 
 
-def test_what_s3_exchanged_and_could_not_say_so_is_exchanged(
-    store, monkeypatch, tmp_path: Path
-) -> None:
+def test_what_s3_exchanged_and_could_not_say_so_is_exchanged(store, monkeypatch, tmp_path):
     keep_versions(store)
     put = store.client.put_object
 

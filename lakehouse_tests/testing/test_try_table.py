@@ -1,6 +1,4 @@
-"""The fixture `try_table` on tables of a test's own: typed rows, defaults, and what is said of
-rows that cannot be.
-"""
+"""The fixture `try_table`: typed rows, defaults and errors."""
 
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
@@ -83,9 +81,7 @@ def declared_tables() -> Mapping[str, IcebergTable]:
     return {table.name: table for table in (ORDERS, KNOWN)}
 
 
-def test_texts_are_read_as_their_types_and_what_is_left_out_is_null(
-    try_table: TryTable,
-) -> None:
+def test_texts_are_read_as_their_types_and_what_is_left_out_is_null(try_table):
     tried = try_table(
         copies,
         [
@@ -112,9 +108,7 @@ def test_texts_are_read_as_their_types_and_what_is_left_out_is_null(
     ]
 
 
-def test_a_file_is_read_by_its_feed_and_the_next_table_knows_the_first(
-    try_table: TryTable, tmp_path: Path
-) -> None:
+def test_a_file_is_read_by_its_feed_and_the_next_table_knows_the_first(try_table, tmp_path):
     file = tmp_path / "fruit.csv"
     file.write_text("id,fruit,berry\n1,Apple,false\n2,,true\n", encoding="utf-8")
     delivered = try_table(raw_fruits, file)
@@ -125,9 +119,7 @@ def test_a_file_is_read_by_its_feed_and_the_next_table_knows_the_first(
     assert [refused.reasons for refused in tried.refused] == [("not_null_fruit",)]
 
 
-def test_a_run_reads_its_partitions_and_fails_where_it_computes_rows_of_others(
-    try_table: TryTable,
-) -> None:
+def test_a_run_reads_its_partitions_and_fails_where_it_computes_rows_of_others(try_table):
     rows = [
         {"order_id": 1, "day": "2026-01-01", "amount": "1"},
         {"day": "2026-01-01", "amount": "1"},

@@ -11,7 +11,6 @@ import click
 from lakehouse.cli.output.cell_values import Column, as_text
 from lakehouse.cli.output.table_layout import lines_of, terminal_width
 from lakehouse.errors import UsageError
-from lakehouse.storage.byte_sizes import size_text
 
 Format = Literal["table", "csv", "json"]
 FORMATS: tuple[Format, ...] = get_args(Format)
@@ -89,11 +88,6 @@ def json_list(items: Sequence[str]) -> str:
 def count(number: int, noun: str) -> str:
     """Format a count: `1 row`, `2 rows`, `1,000 rows`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
-def size(number_bytes: int) -> str:
-    """Format a size in the largest suitable unit: `812 B`, `1.4 MiB`."""
-    return size_text(number_bytes)
 
 
 def complain(text: str) -> None:

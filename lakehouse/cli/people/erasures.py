@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -133,38 +134,16 @@ def _table(requests: "Sequence[Request]", now: datetime) -> str:
     rows = []
     for request in requests:
         due_at = utc_seconds(request.due_at)
+        due = f"{due_at}, late" if request.is_late(now) else due_at
         removed_at = utc_seconds(request.physical_due_at) if request.physical_due_at else ""
-        rows.append(
-            [
-                request.request_id,
-                request.state,
-                len(request.people),
-                utc_seconds(request.requested_at),
-                f"{due_at}, late" if request.is_late(now) else due_at,
-                removed_at,
-                request.requested_by,
-                request.why,
-            ]
-        )
+        times = (utc_seconds(request.requested_at), due, removed_at)
+        by, people = (request.requested_by, request.why), len(request.people)
+        rows.append([request.request_id, request.state, people, *times, *by])
     late = sum(request.is_late(now) for request in requests)
     footer = f"{count(len(rows), 'request')}; {late} late"
     return table(columns_named(_COLUMNS, numbers=("people",)), rows, footer=footer)
 
 
 def _record(request: "Request", now: datetime) -> dict[str, Any]:
-    unreachable = []
-    for one in request.unreachable:
-        unreachable.append({"place": one.place, "owner": one.owner, "until": one.until})
-    return {
-        "request": request.request_id,
-        "state": request.state,
-        "people": [{"column": one.column, "hmac": one.hmac} for one in request.people],
-        "requested_at": request.requested_at,
-        "requested_by": request.requested_by,
-        "why": request.why,
-        "due_at": request.due_at,
-        "is_late": request.is_late(now),
-        "changed_at": request.changed_at,
-        "physical_due_at": request.physical_due_at,
-        "unreachable": unreachable,
-    }
+    record = asdict(request)
+    return {"request": record.pop("request_id"), **record, "is_late": request.is_late(now)}

@@ -49,6 +49,9 @@ _NO_FILE_SYSTEM = re.compile(r"No FileSystem for scheme|S3AFileSystem not found"
 
 def read_staged_object(settings: Settings) -> None:
     """Let the Spark Connect server read a staged object; raises what it lacks."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
     from lakehouse.ingestion.staging.staged_rows import LocalRows, StagedRows, open_staging
     from lakehouse.spark.spark_session import open_session
 
@@ -59,19 +62,12 @@ def read_staged_object(settings: Settings) -> None:
         rows: StagedRows = LocalRows(Path(folder, "rows"))
         if staging:
             rows = staging.rows(_FEED, uuid4().hex)
-        rows.put(_write(Path(folder, name)), name)
+        parquet.write_table(pa.table({"one": [1]}), Path(folder, name))
+        rows.put(Path(folder, name), name)
         try:
             _read(settings, session, f"{rows.uri.rstrip('/')}/{name}", dict(rows.spark_options))
         finally:
             rows.remove(name)
-
-
-def _write(file: Path) -> Path:
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    parquet.write_table(pa.table({"one": [1]}), file)
-    return file
 
 
 def _read(
@@ -361,10 +357,8 @@ def _table_files(settings: Settings) -> str:
             " ".join(damaged),
             next_step="docs/operations.md shows how to restore them, under `Files are lost`.",
         )
-    unsupported = [_unsupported(catalog, name) for name in names]
-    return " ".join(
-        [f"all files of {count(len(names), 'table')} are there", *filter(None, unsupported)]
-    )
+    unsupported = filter(None, (_unsupported(catalog, name) for name in names))
+    return " ".join([f"all files of {count(len(names), 'table')} are there", *unsupported])
 
 
 def _unsupported(catalog: Catalog, table: str) -> str:

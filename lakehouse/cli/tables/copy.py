@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import click
 
 from lakehouse.cli.call_context import State, command, plain_name
-from lakehouse.cli.output.printing import complain, conclude, count, size
+from lakehouse.cli.output.printing import complain, conclude, count
 from lakehouse.errors import TableBusy
 from lakehouse.settings import Settings
+from lakehouse.storage.byte_sizes import size_text
 
 if TYPE_CHECKING:
     from lakehouse.iceberg.copy.copy_table import TableCopy
@@ -112,6 +113,6 @@ def _line(done: "TableCopy") -> str:
     compared = "rows" if done.verified_by == "rows" else "files"
     return (
         f"{done.table} copied: {count(done.rows, 'row')}, {count(done.snapshots, 'snapshot')},"
-        f" {count(done.files, 'file')}, {size(done.size_bytes)}; {compared} compared, checksum"
+        f" {count(done.files, 'file')}, {size_text(done.size_bytes)}; {compared} compared, checksum"
         f" {done.checksum}."
     )

@@ -9,9 +9,10 @@ import click
 
 from lakehouse.cli.call_context import State, command
 from lakehouse.cli.output.cell_values import columns_named, utc_seconds
-from lakehouse.cli.output.printing import count, size, table
+from lakehouse.cli.output.printing import count, table
 from lakehouse.cli.output.record_output import print_records, table_or_json
 from lakehouse.errors import LakehouseError
+from lakehouse.storage.byte_sizes import size_text
 
 if TYPE_CHECKING:
     from lakehouse.upkeep.table_cost import Prices, TableCost, UpkeepCost
@@ -90,7 +91,7 @@ def _cells(cost: "TableCost") -> list[str]:
     dollars = [cost.storage_dollars, cost.request_dollars, cost.upkeep_dollars, cost.dollars]
     return [
         cost.table,
-        *("unknown" if number is None else size(number) for number in sizes),
+        *("unknown" if number is None else size_text(number) for number in sizes),
         *(f"{amount:.4f}" for amount in dollars),
     ]
 
@@ -108,8 +109,8 @@ def _upkeep_cells(run: "UpkeepCost") -> list[str]:
     return [
         utc_seconds(run.ended_at),
         ", ".join(run.steps),
-        size(run.read_bytes),
-        size(run.rewritten_bytes),
+        size_text(run.read_bytes),
+        size_text(run.rewritten_bytes),
         f"{run.seconds:.1f}",
         f"{run.dpu_hours:.4f}",
         f"{run.dollars:.4f}",

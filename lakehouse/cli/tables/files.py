@@ -7,8 +7,9 @@ import click
 
 from lakehouse.cli.call_context import State, command
 from lakehouse.cli.output.cell_values import as_text, columns_named, plain_json
-from lakehouse.cli.output.printing import count, size, table
+from lakehouse.cli.output.printing import count, table
 from lakehouse.cli.output.record_output import print_records, table_or_json
+from lakehouse.storage.byte_sizes import size_text
 
 if TYPE_CHECKING:
     from lakehouse.iceberg.metadata.manifests import TableFile
@@ -62,10 +63,10 @@ def _files_table(records: list[dict[str, Any]]) -> str:
         for name, value in record["partition"].items():
             partition.append(f"{name}={as_text(plain_json(value))}")
         number = "" if record["rows"] is None else record["rows"]
-        size_text = size(record["bytes"])
-        rows.append([record["kind"], ", ".join(partition), number, size_text, record["path"]])
+        shown_size = size_text(record["bytes"])
+        rows.append([record["kind"], ", ".join(partition), number, shown_size, record["path"]])
         total_bytes += record["bytes"]
     names = ("kind", "partition", "rows", "size", "path")
     columns = columns_named(names, numbers=("rows", "size"))
-    footer = f"{count(len(records), 'file')}, {size(total_bytes)} in total"
+    footer = f"{count(len(records), 'file')}, {size_text(total_bytes)} in total"
     return table(columns, rows, footer=footer)

@@ -7,8 +7,9 @@ import click
 
 from lakehouse.cli.call_context import State, command
 from lakehouse.cli.output.cell_values import Column
-from lakehouse.cli.output.printing import conclude, count, size, table
+from lakehouse.cli.output.printing import conclude, count, table
 from lakehouse.cli.output.record_output import print_records, table_or_json
+from lakehouse.storage.byte_sizes import size_text
 
 if TYPE_CHECKING:
     from lakehouse.iceberg.upkeep.step_result import StepResult
@@ -80,7 +81,7 @@ def _cells(step: "PlannedStep") -> list[Any]:
     if step.not_before:
         due = f"{step.not_before:%Y-%m-%d %H:%M}"
     gain = ", ".join(_gain(step))
-    cost = size(step.cost_bytes) if step.cost_bytes else ""
+    cost = size_text(step.cost_bytes) if step.cost_bytes else ""
     reasons = [step.reason, *(text for text in _unmet(step) if text != step.reason)]
     return [step.table, step.step, due, "; ".join(reasons), gain, cost]
 

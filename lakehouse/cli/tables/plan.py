@@ -1,5 +1,6 @@
 """`lakehouse plan`: shows the differences between declarations and tables."""
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import click
@@ -37,16 +38,9 @@ def _apply(state: State, table: "IcebergTable") -> bool:
     except LakehouseError as error:
         complain(f"{table.name}: {error}")
         return False
-    _print_applied(plan)
+    done = (f"done: {step.description}" for step in plan.steps)
+    _print_plan(plan, [*done, *(f"warning: {warning}" for warning in plan.warnings)])
     return True
-
-
-def _print_applied(plan: "Plan") -> None:
-    click.echo(f"{plan.table}: as declared" if plan.is_empty else f"{plan.table}:")
-    for step in plan.steps:
-        click.echo(f"  done: {step.description}")
-    for warning in plan.warnings:
-        click.echo(f"  warning: {warning}")
 
 
 @command("plan")
@@ -77,7 +71,7 @@ def plan(state: State, names: tuple[str, ...], check: bool, functions: bool, for
         print_records(map(plan_record, plans))
     else:
         for changes in plans:
-            _print_plan(changes)
+            _print_plan(changes, changes.describe())
     there = [changes for changes in plans if not changes.is_creation]
     pending = [changes.table for changes in there if not changes.is_empty]
     if check and pending:
@@ -112,7 +106,7 @@ def _check_functions(state: State, names: list[str], form: str) -> None:
     conclude([] if form == "json" else [fitting], problems, success=not problems)
 
 
-def _print_plan(changes: "Plan") -> None:
+def _print_plan(changes: "Plan", lines: Iterable[str]) -> None:
     click.echo(f"{changes.table}: as declared" if changes.is_empty else f"{changes.table}:")
-    for line in changes.describe():
+    for line in lines:
         click.echo(f"  {line}")

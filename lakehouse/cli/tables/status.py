@@ -1,6 +1,6 @@
 """`lakehouse status`: lists the tables and their states; no JVM."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -9,15 +9,14 @@ import click
 
 from lakehouse.cli.call_context import State, command
 from lakehouse.cli.output.cell_values import columns_named, utc_seconds
-from lakehouse.cli.output.printing import complain, conclude, count, printable, size, table
+from lakehouse.cli.output.printing import complain, conclude, count, printable, table
 from lakehouse.cli.output.record_output import print_records, table_or_json
 from lakehouse.cli.output.table_layout import terminal_width, wrap
+from lakehouse.storage.byte_sizes import size_text
 
 if TYPE_CHECKING:
     from lakehouse.alerts.incidents import Incident
-    from lakehouse.cli.call_context import State
     from lakehouse.cli.tables.table_status import TableStatus
-    from lakehouse.iceberg.metadata.time_series import Series
     from lakehouse.site.read_feeds import FeedWarnings
     from lakehouse.site.table_trends import TableTrend
 
@@ -48,30 +47,15 @@ _INTERVALS = 24
 _NUMBERS = ("rows", "size", "failed")
 
 
-def read_table_trends(
-    state: "State", tables: "Iterable[TableStatus]", now: datetime
-) -> "dict[str, TableTrend]":
-    """Return the trends of the last 90 days by table."""
-    from lakehouse.project import MONITORING
-    from lakehouse.site.table_trends import read_trends
-
-    histories = [status.history for status in tables if status.history]
-    return read_trends(state.engine.catalog, histories, MONITORING, now)
-
-
 def trend_record(trend: "TableTrend | None") -> dict[str, Any]:
     """Return the JSON record of a trend: timestamps and values, oldest first."""
     if trend is None:
         return {"rows": [], "bytes": [], "failed_share": []}
     return {
-        "rows": _points(trend.rows, int),
-        "bytes": _points(trend.size_bytes, int),
-        "failed_share": _points(trend.failed_share, float),
+        "rows": [[at, int(value)] for at, value in trend.rows],
+        "bytes": [[at, int(value)] for at, value in trend.size_bytes],
+        "failed_share": [[at, float(value)] for at, value in trend.failed_share],
     }
-
-
-def _points(series: "Series", number: type) -> list[list[Any]]:
-    return [[at, number(value)] for at, value in series]
 
 
 def trend_table(trends: "Mapping[str, TableTrend]") -> str:
@@ -107,7 +91,7 @@ def _row(name: str, trend: "TableTrend", bounds: tuple[datetime, datetime]) -> l
         name,
         f"{trend.rows[-1][1]:,.0f}" if trend.rows else "",
         sparkline(rows),
-        size(int(trend.size_bytes[-1][1])) if trend.size_bytes else "",
+        size_text(int(trend.size_bytes[-1][1])) if trend.size_bytes else "",
         sparkline(sizes),
         f"{trend.failed_share[-1][1]:.2%}" if trend.failed_share else "",
         sparkline(shares, lowest=0.0),
@@ -146,18 +130,10 @@ def status(state: State, trend: bool, form: str) -> None:
         return
     incidents = _open_incidents(state)
     if form == "json":
-        print_records(
-            _status_record(
-                one,
-                [
-                    warning
-                    for feed in state.feeds.values()
-                    if feed.table == one.table
-                    for warning in feeds[feed.name]
-                ],
-            )
-            for one in tables
-        )
+        warnings: dict[str, list[str]] = {}
+        for feed in state.feeds.values():
+            warnings.setdefault(feed.table, []).extend(feeds[feed.name])
+        print_records(_status_record(one, warnings.get(one.table, [])) for one in tables)
     else:
         click.echo(_status_table(tables))
         for line in _notes(tables, feeds):
@@ -177,9 +153,12 @@ def status(state: State, trend: bool, form: str) -> None:
 
 
 def _print_trends(state: State, tables: "Sequence[TableStatus]", form: str) -> None:
+    from lakehouse.project import MONITORING
+    from lakehouse.site.table_trends import read_trends
 
+    histories = [status.history for status in tables if status.history]
     with state.progress("Reading what was measured"):
-        trends = read_table_trends(state, tables, datetime.now(UTC))
+        trends = read_trends(state.engine.catalog, histories, MONITORING, datetime.now(UTC))
     if form == "json":
         print_records(
             {"table": status.table, **trend_record(trends.get(status.table))}
@@ -276,7 +255,7 @@ def _status_row(status: "TableStatus") -> list[Any]:
         status.table,
         status.state,
         status.rows if status.is_read else "",
-        size(status.size_bytes) if status.is_read else "",
+        size_text(status.size_bytes) if status.is_read else "",
         written,
         status.checks.summary,
     ]

@@ -1,1 +1,0 @@
-"""A project whose functions run on executors, its files, and their expected result."""
