@@ -95,9 +95,7 @@ class SuppressedRows:
 
 
 def read_moment(text: str | None, zone: tzinfo) -> datetime | None:
-    """Parse the timestamp of a row as `lakehouse.tables.casts.cast_sql` does; None for other
-    text.
-    """
+    """Parse the timestamp of a row as `casts.cast_sql` does, or return None."""
     match = _MOMENT.fullmatch((text or "").strip())
     if not match:
         return None
@@ -263,9 +261,7 @@ def _read_by_executors(
     batch: Sequence[StoredObject],
     executors: ExecutorReading | None,
 ) -> tuple[Reading | None, dict[int, Result]]:
-    """Let executors read the files if it is worth it. Return their result, and the files that
-    the driver does not need to read, by number.
-    """
+    """Let executors read the files if it is worth it; return their results by file number."""
     files = []
     for number, item in enumerate(batch):
         if not _is_misnamed(staging, item):
@@ -325,9 +321,7 @@ def _stage(
     item: StoredObject,
     stop: Event,
 ) -> Result:
-    """Stage a file, or return the reason for its rejection; None if it changed or was removed
-    during reading.
-    """
+    """Stage a file, or return why it is rejected; None if it changed or was removed."""
 
     store, feed = staging.rewriting.store, staging.rewriting.feed
 
@@ -355,10 +349,7 @@ def _unless_removed(store: ObjectStore, item: StoredObject, do: Callable[[], T])
 
 
 def _reject(staging: Staging, seen: StoredObject, why: FileRejected) -> RejectedFile | None:
-    """Move a file to the rejected files, writing its reason first.
-
-    Return None if the file changed in the meantime; the next ingest reads it again.
-    """
+    """Move a file to the rejected files; None if it changed and is read again."""
     store, feed = staging.rewriting.store, staging.rewriting.feed
     if store.stat(seen.key) != seen:
         return None

@@ -1,6 +1,4 @@
-"""Find the rows of data subjects in a delivered file: with the feed's reader, or row by row in
-the bytes if the file does not match the feed.
-"""
+"""Find the rows of data subjects in a delivered file, by its reader or in its bytes."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -186,9 +184,7 @@ class _Search:
         self._positions |= matching
 
     def _matching(self, rows: list["_Row"]) -> set[int]:
-        """Return the numbers of rows that match by their columns. In a row with too few or too
-        many values, the first ones may be in the right columns.
-        """
+        """Return the numbers of matching rows; a row may have too few or too many values."""
         import pyarrow as pa
 
         if not rows:

@@ -1,6 +1,4 @@
-"""The life of a delivery: collect from the inbox, publish in bronze, archive; exactly once,
-even if killed.
-"""
+"""The life of a delivery: collect, publish in bronze, archive; exactly once, even if killed."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass

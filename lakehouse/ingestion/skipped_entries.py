@@ -1,6 +1,4 @@
-"""Skipped inbox entries: links, pipes and files whose names mark them as hidden or unfinished.
-Each is reported once.
-"""
+"""Skipped inbox entries: links, pipes, and hidden or unfinished files; each reported once."""
 
 import re
 from collections.abc import Sequence

@@ -1,6 +1,4 @@
-"""Try a table on sample rows of its inputs, or on a file through all tables in between, without
-writing.
-"""
+"""Try a table on sample rows, or on a file through all tables between, without writing."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace

@@ -259,10 +259,7 @@ def _checked_reads(
     inputs: Mapping[str, Input],
     partitions: dg.PartitionsDefinition | None,
 ) -> Mapping[str, Input]:
-    """Return all inputs that are read, including implied ones.
-
-    :raises DeclarationError: the parameters, the table and the inputs do not match.
-    """
+    """Return all inputs that are read, including implied ones; check them."""
     _check_parameters(table, compute, inputs)
     check_rows_of(table, inputs)
     check_versions(table, inputs)

@@ -1,7 +1,4 @@
-"""Dagster metadata of table definitions and writes, with Dagster's and Iceberg's own keys.
-
-Sources: the declaration, the statistics of the write, and one read of the table metadata.
-"""
+"""Dagster metadata of tables and writes, with Dagster's and Iceberg's own keys."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace

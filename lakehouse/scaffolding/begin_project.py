@@ -121,10 +121,7 @@ def _project_files(package: str, version: str) -> dict[Path, str]:
 
 
 def _known_package(root: Path) -> str | None:
-    """Return the package of an existing project; None if the folder is none.
-
-    :raises UsageError: the folder is inside of a project.
-    """
+    """Return the package of an existing project; None if the folder is not in one."""
     project = find_project_file(root.resolve())
     if project is None:
         return None

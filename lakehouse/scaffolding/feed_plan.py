@@ -224,9 +224,7 @@ def _is_possible(name: str) -> bool:
 
 
 def _plain(name: str) -> str:
-    """Return a name of letters, digits and underscores: `votes_2024` for `2024 votes`; empty if
-    it has no letter.
-    """
+    """Return a name of letters, digits and underscores: `votes_2024` for `2024 votes`."""
     folded = unicodedata.normalize("NFKD", name.casefold())
     words = re.findall(r"[a-z0-9]+", folded.encode("ascii", "ignore").decode())
     at = next((at for at, word in enumerate(words) if word[0].isalpha()), len(words))
@@ -264,9 +262,7 @@ def _subject(columns: Sequence[PlannedColumn]) -> PlannedColumn | None:
 def _days(
     samples: Samples, columns: Sequence[PlannedColumn], today: date
 ) -> PlannedDays | None:
-    """Return the days of the first date column with several rows per day, or with days of their
-    own in each file.
-    """
+    """Return the days of the first date column that has several rows per day or file."""
     for column in columns:
         days = sorted(set(column.reading.days.values()))
         if not days or not column.is_filled or column.why_personal:

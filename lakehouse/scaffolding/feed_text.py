@@ -1,6 +1,4 @@
-"""The files of a new feed: its bronze table, the typed silver table, and a test with a sample that
-has no personal values.
-"""
+"""The files of a new feed: its tables, and a test with a sample without personal values."""
 
 import csv
 import io

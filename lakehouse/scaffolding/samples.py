@@ -238,11 +238,7 @@ def _is_value(text: str) -> bool:
 
 
 def _check_names(path: Path, names: Sequence[str]) -> None:
-    """Check that a first row contains names of columns.
-
-    :raises LakehouseError: names the file and the problem; the row itself can contain personal
-        values.
-    """
+    """Check that a first row has names of columns; the error contains none of its values."""
     owner = f"The first row of {shown(path.name)}"
     if not any(names):
         raise LakehouseError(
@@ -290,11 +286,7 @@ def _with_types(files: Sequence[SampleFile]) -> list[SampleFile]:
 
 
 def _check_alike(files: Sequence[SampleFile], kinds: Sequence[str]) -> None:
-    """Check that all files are of one kind.
-
-    :param kinds: describes each file.
-    :raises LakehouseError: names a file that differs from most files, and one that does not.
-    """
+    """Check that all files are of one kind, which `kinds` describes."""
     ((usual, _),) = Counter(kinds).most_common(1)
     example = files[kinds.index(usual)]
     for file, kind in zip(files, kinds, strict=True):
@@ -307,10 +299,7 @@ def _check_alike(files: Sequence[SampleFile], kinds: Sequence[str]) -> None:
 
 
 def _check_one_spelling(files: Sequence[SampleFile]) -> None:
-    """Check that no two files spell one column differently: one feed cannot have both.
-
-    :raises LakehouseError: names the files and both spellings.
-    """
+    """Check that no two files spell one column differently."""
     known: dict[str, tuple[str, Path]] = {}
     for file in files:
         for name in file.names:

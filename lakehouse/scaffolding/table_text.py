@@ -1,6 +1,4 @@
-"""The file that declares a table computed from another one: sums per day of a table that is
-written by days, the rows of any other table.
-"""
+"""The file of a table computed from another one: sums per day, or the rows themselves."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

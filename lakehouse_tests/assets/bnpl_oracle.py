@@ -1,6 +1,4 @@
-"""What the transactions' gold tables must hold, computed from the delivered files by pandas
-alone.
-"""
+"""The expected gold tables of transactions, computed by pandas."""
 
 from collections.abc import Iterable
 from decimal import ROUND_HALF_UP, Decimal
@@ -77,9 +75,6 @@ def _figures(group: pd.DataFrame) -> tuple:
 
 
 def profiles(clean: pd.DataFrame) -> dict[int, tuple]:
-    """Return the profile of each customer, in the order of the table's columns, the stamp left
-    out.
-    """
     return {key: _profile(group) for key, group in clean.groupby("customer")}
 
 

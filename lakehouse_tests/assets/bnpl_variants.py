@@ -1,6 +1,4 @@
-"""`silver.bnpl_transactions_clean` as it might be declared at another time, rows for it, and
-its readers.
-"""
+"""Other declarations of `silver.bnpl_transactions_clean`, and rows for them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -44,9 +42,6 @@ def without(table: IcebergTable, name: str, **parts: Any) -> IcebergTable:
 
 
 def transaction(number: int, day: date, **values: Any) -> Row:
-    """Return a delivered row; values are as in a file, and columns that are not named have some
-    value.
-    """
     return {
         **DEFAULTS,
         "transaction_id": str(number),

@@ -1,6 +1,4 @@
-"""The pipelines, each on a home of its own with an empty inbox; their sessions are on the JVM
-of the run.
-"""
+"""The pipelines of the samples, each on a home of its own."""
 
 from importlib.resources import files
 from pathlib import Path

@@ -24,7 +24,6 @@ def line(
     at: str = "12:00",
     **other: str,
 ) -> str:
-    """A valid transaction, unless something says otherwise."""
     created = other.get("created", f"{day}T{at}:00+08:00")
     status = other.get("status", "APPROVED")
     return f"{transaction},{customer},M1,food,{amount},MYR,3,{status},{day},{created},a@example.com,Penang"

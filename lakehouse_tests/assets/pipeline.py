@@ -67,9 +67,6 @@ class Pipeline:
         return [tuple(row) for row in self.engine.sql(query).collect()]
 
     def snapshots(self) -> Mapping[str, int | None]:
-        """The snapshot that readers see of each table; not of those that tell of runs, which
-        each run adds to.
-        """
         names = [
             name for name in self.engine.catalog.tables() if not name.startswith("monitoring.")
         ]

@@ -1,6 +1,4 @@
-"""The BNPL tables change under rows that are there: readers of old and new snapshots both work,
-and writes go on.
-"""
+"""A table evolves while it has rows, and writes continue."""
 
 import pytest
 

@@ -1,6 +1,4 @@
-"""Silver is partitioned by day, and later by customer too: files of both specs are read,
-overwritten and planned by.
-"""
+"""Files of two partition specs are read and overwritten."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,12 +20,12 @@ from lakehouse_tests.assets.bnpl_variants import (
     publish,
     transaction,
 )
+from lakehouse_tests.assets.deliveries import PROFILES, SUMMARY
 from lakehouse_tests.assets.pipeline import Pipeline
 from lakehouse_tests.iceberg.declarations import content, data_files
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 BUCKETED = replace(TABLE, partitioning=["days(transaction_date)", "bucket(customer_id, 10)"])
-SUMMARY, PROFILES = "gold.bnpl_daily_summary", "gold.customer_profiles"
 CUSTOMERS = range(1, 21)
 
 

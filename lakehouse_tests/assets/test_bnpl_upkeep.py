@@ -1,6 +1,4 @@
-"""Late files day after day, and upkeep that nobody asks for: the profiles, which gather a file of
-rows and one of deletes with each, cost as much to read on the last day as on the first.
-"""
+"""A week of late files with automatic upkeep does not make reads more expensive."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -26,8 +24,6 @@ LATE_ROWS = 30
 
 @dataclass(frozen=True)
 class Cost:
-    """What a read of a whole table opens, and how much of it."""
-
     files: int
     delete_files: int
     size_bytes: int
@@ -35,14 +31,11 @@ class Cost:
 
 @dataclass
 class Late:
-    """Rows of a generated file, delivered again and again as other transactions."""
-
     header: str
     lines: Sequence[str]
     ids: Iterator[int] = field(default_factory=lambda: count(10**17))
 
     def deliver(self, pipeline: Pipeline) -> None:
-        """Ingest a file of transactions that no file had before."""
         number = next(self.ids)
         rows = [f"{next(self.ids)},{line.partition(',')[2]}" for line in self.lines]
         pipeline.write(f"late{number}.csv", "\n".join([self.header, *rows]))
@@ -50,7 +43,6 @@ class Late:
 
 
 def cost_of(pipeline: Pipeline, table: str) -> Cost:
-    """Return what is planned for a read of a whole table."""
     tasks = list(pipeline.engine.catalog.load(table).scan().plan_files())
     deletes = {file.file_path: file for task in tasks for file in task.delete_files}
     opened = [*(task.file for task in tasks), *deletes.values()]
@@ -58,8 +50,6 @@ def cost_of(pipeline: Pipeline, table: str) -> Cost:
 
 
 class Upkeep:
-    """The sensor, and the job that it asks for."""
-
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline, self._cursor = pipeline, ""
         self._project = definitions(lambda: pipeline.settings)
@@ -85,7 +75,6 @@ class Upkeep:
 
 
 def replay(pipeline: Pipeline, late: Late, days: int) -> list[Cost]:
-    """Let late files come for some days, and return what a read cost at most on each."""
     upkeep, most = Upkeep(pipeline), []
     for _ in range(days):
         costs = []

@@ -54,7 +54,6 @@ def test_a_request_that_was_left_is_carried_on_until_it_is_proved(
 
 
 def ask(pipeline: Pipeline) -> dg.RunRequest | str:
-    """Let the sensor look once; return the run that it asks for, or why it asks for none."""
     project = definitions(lambda: pipeline.settings)
     repository = project.get_repository_def()
     with open_instance(pipeline.settings) as instance:

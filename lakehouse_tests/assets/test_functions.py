@@ -76,7 +76,6 @@ def test_a_fruit_that_is_left_out_comes_in_no_spelling(try_table: TryTable) -> N
 
 
 def delivered(transaction: int, day: str, **other: Any) -> dict[str, Any]:
-    """A transaction as the feed delivers it, valid unless something says otherwise."""
     return {
         "transaction_id": str(transaction),
         "customer_id": "7",

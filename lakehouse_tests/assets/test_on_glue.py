@@ -1,6 +1,4 @@
-"""Both pipelines on Spark 3.5 with their tables in Glue and S3, on emulators: they come, are kept,
-computed anew, and somebody is erased.
-"""
+"""Both pipelines on Spark 3.5 with emulators of Glue and S3."""
 
 from importlib.resources import files
 from pathlib import Path

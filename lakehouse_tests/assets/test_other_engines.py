@@ -65,7 +65,6 @@ def checksum(rows: Iterable[tuple]) -> str:
 
 @pytest.fixture
 def catalog(fruits):
-    """The catalog of a home with the sample files ingested, opened as an analyst would."""
     fruits.put_samples()
     fruits.ingest()
     return SqlCatalog("lakehouse", uri=f"sqlite:///{fruits.settings.home}/catalog.db")

@@ -1,6 +1,4 @@
-"""What the sensor of a feed asks for once there are tables: what is owed, and nothing that
-would be refused again.
-"""
+"""The run requests of a feed's sensor once there are tables."""
 
 from collections.abc import Callable
 
@@ -29,18 +27,11 @@ Ask = Callable[[Pipeline], list["Shown"] | str]
 
 
 class Shown(dict):
-    """What a request is for; two are equal that ask for the same, whatever they were asked
-    on.
-    """
-
     request: dg.RunRequest
 
 
 @pytest.fixture
 def ask(monkeypatch: pytest.MonkeyPatch) -> Ask:
-    """Evaluates the feed's sensor as the daemon does: what it asks for, or the reason why it
-    does not.
-    """
     monkeypatch.setattr(feed_sensors, "WATCH_SECONDS", 0)
     repositories: dict[str, dg.RepositoryDefinition] = {}
 
@@ -121,22 +112,6 @@ def test_without_dagsters_history_a_refused_table_is_tried_once_more(fruits, ask
     assert asked == [{"tables": ["silver.fruits"], "partitions": None}]
     assert not run(fruits, asked[0])
     assert str(ask(fruits)).startswith("silver.fruits is blocked")
-
-
-def test_days_with_a_gap_are_asked_for_as_one_run(bnpl: Pipeline, ask: Ask) -> None:
-    rows = [line(number, day) for number, day in enumerate([DAYS[0], DAYS[1], DAYS[3]])]
-    bnpl.write("a.csv", "\n".join([HEADER, *rows]))
-    assert ask(bnpl) == [{"tables": [RAW], "partitions": None}]
-    assert run(bnpl, ask(bnpl)[0])
-
-    (asked,) = ask(bnpl)
-    assert sorted(asked["tables"]) == sorted([CLEAN, SUMMARY, PROFILES])
-    assert asked["partitions"] == (DAYS[0], DAYS[3])
-    # Asked again before it was done, it does not look into the tables again, and says the same.
-    assert ask(bnpl) == [asked]
-    assert run(bnpl, asked)
-    assert str(ask(bnpl)).startswith("Nothing waits")
-    assert bnpl.rows(f"SELECT count(*), sum(transactions) FROM {SUMMARY}") == [(3, 3)]
 
 
 def test_a_check_that_stopped_a_run_stops_no_second_one(bnpl: Pipeline, ask: Ask) -> None:

@@ -1,6 +1,4 @@
-"""A feed of fruits and one of customers, an inbox in a folder of the test's own, and one ingest
-of what waits in it.
-"""
+"""Two feeds, an inbox in a temporary folder, and the collection of its files."""
 
 import gzip
 import os
@@ -32,13 +30,10 @@ CUSTOMERS = Feed(
 
 @dataclass
 class Inbox:
-    """The inbox of one feed."""
-
     store: LocalObjectStore
     feed: Feed
 
     def put(self, name: str, content: str | bytes, *, second: int | None = None) -> Path:
-        """Deliver a file; `second` is its modified time, counted from a fixed moment."""
         path = self.store.root / self.feed.inbox / name
         path.parent.mkdir(parents=True, exist_ok=True)
         raw = content.encode() if isinstance(content, str) else content
@@ -52,11 +47,9 @@ class Inbox:
         return path
 
     def names(self) -> list[str]:
-        """The files in it."""
         return files(self.store, self.feed.inbox)
 
     def look(self) -> "Taken":
-        """Take what waits, and read the staged rows before they go."""
         with lock_feed(self.feed, self.store.root) as ingest:
             delivery = collect_files(self.store, ingest)
             return Taken(delivery, staged_rows(delivery))
@@ -64,24 +57,19 @@ class Inbox:
 
 @dataclass
 class Taken:
-    """A delivery, and its staged rows in the order of files and rows."""
-
     delivery: Delivery
     rows: list[dict]
 
     def values(self, *columns: str) -> list[tuple]:
-        """Some columns of each row."""
         return [tuple(row[column] for column in columns) for row in self.rows]
 
     @property
     def reason(self) -> str:
-        """Why the only rejected file was rejected."""
         (file,) = self.delivery.rejected
         return str(file.why)
 
 
 def files(store: LocalObjectStore, prefix: str) -> list[str]:
-    """Keys below a prefix, hidden ones too, without the prefix."""
     folder = store.root / prefix
     return sorted(
         path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()
@@ -89,7 +77,6 @@ def files(store: LocalObjectStore, prefix: str) -> list[str]:
 
 
 def staged_rows(delivery: Delivery) -> list[dict]:
-    """Rows that are staged on this machine, in the order of files and rows, with their hashes."""
     from pyarrow import parquet
 
     rows = []
@@ -102,17 +89,14 @@ def staged_rows(delivery: Delivery) -> list[dict]:
 
 @pytest.fixture
 def store(home: Path) -> LocalObjectStore:
-    """A folder that files appear whole in, so that no test waits for one to settle."""
     return LocalObjectStore(home, settle_seconds=0)
 
 
 @pytest.fixture
 def inbox(store: LocalObjectStore) -> Inbox:
-    """The inbox of the fruits."""
     return Inbox(store, FRUITS)
 
 
 @pytest.fixture
 def inbox_of(store: LocalObjectStore) -> Callable[[Feed], Inbox]:
-    """The inbox of any feed."""
     return lambda feed: Inbox(store, feed)

@@ -1,6 +1,4 @@
-"""Run in a process of its own: judge what waits in a home's inbox under a limit of the address
-space.
-"""
+"""Collect the files of a home's inbox in a process with limited address space."""
 
 import json
 import re
@@ -15,9 +13,6 @@ from lakehouse_tests.ingestion.conftest import FRUITS
 
 
 def main(home: Path, limit_bytes: int) -> None:
-    """Print as JSON why each file was rejected, how many rows the others have, and the most
-    memory that was held.
-    """
     resource.setrlimit(resource.RLIMIT_AS, (limit_bytes, limit_bytes))
     with lock_feed(FRUITS, home) as ingest:
         delivery = collect_files(LocalObjectStore(home, settle_seconds=0), ingest)

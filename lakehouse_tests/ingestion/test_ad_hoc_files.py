@@ -26,7 +26,6 @@ ROW = "id,fruit,berry\n1,Apple,false\n"
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Two files and a hidden one, one of them deeper."""
     made = tmp_path / "given"
     (made / "deeper").mkdir(parents=True)
     for name in ("a.csv", "deeper/b.csv", ".hidden.csv"):
@@ -36,8 +35,6 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def served(folder: Path) -> Iterator[str]:
-    """The same over HTTP."""
-
     class Quiet(http.server.SimpleHTTPRequestHandler):
         def log_message(self, *_: object) -> None:
             """Say nothing."""
@@ -52,7 +49,6 @@ def served(folder: Path) -> Iterator[str]:
 
 
 def names(settings: Settings, path: object) -> list[str]:
-    """What a path brings, as keys of the inbox."""
     with copy_ad_hoc_files(settings, FRUITS, str(path)) as copies:
         store = select_store(LocalObjectStore(settings.home), FRUITS, str(copies))
         found = sorted(
@@ -106,32 +102,30 @@ def test_an_address_that_does_not_answer_is_named(settings: Settings, served: st
         names(settings, f"{served}/z.csv")
 
 
-def test_a_key_a_prefix_and_an_s3_address_are_taken(aws_settings: Settings) -> None:
+OBJECTS = ["exports/a#1.csv", "exports/deeper/b?x=1.csv", "exports/a", "exp#orts/c.csv"]
+BOTH = ["a#1.csv", "deeper/b?x=1.csv"]
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("exports/a#1.csv", ["a#1.csv"]),
+        ("exports", BOTH),
+        ("s3://lake/exports/", BOTH),
+        ("s3://lake/exports/a#1.csv", ["a#1.csv"]),
+        ("S3A://lake/exports/deeper/b?x=1.csv", ["b?x=1.csv"]),
+        ("s3://lake/exp#orts/", ["c.csv"]),
+    ],
+)
+def test_a_key_a_prefix_and_an_s3_address_are_taken_as_they_are(
+    aws_settings: Settings, path: str, expected: list[str]
+) -> None:
     store = open_store(aws_settings)
-    for key in (
-        "elsewhere/a.csv",
-        "elsewhere/deeper/b.csv",
-        "elsewhere/notes.txt",
-        "elsewhere2/c.csv",
-    ):
-        store.write_text(key, ROW)
-    both = ["a.csv", "deeper/b.csv"]
-    assert names(aws_settings, "elsewhere/a.csv") == ["a.csv"]
-    assert names(aws_settings, "elsewhere") == both
-    assert names(aws_settings, "s3://lake/elsewhere/") == both
-    assert names(aws_settings, "s3://lake/elsewhere/deeper/b.csv") == ["b.csv"]
-    assert len(store.objects("elsewhere/")) == 3
-
-
-def test_a_key_is_taken_as_it_is(aws_settings: Settings) -> None:
-    store = open_store(aws_settings)
-    for key in ("exports/a#1.csv", "exports/b?x=1.csv", "exp#orts/c.csv", "exports/a"):
+    for key in OBJECTS:
         store.write_text(key, ROW)
 
-    assert names(aws_settings, "s3://lake/exports") == ["a#1.csv", "b?x=1.csv"]
-    assert names(aws_settings, "s3://lake/exports/a#1.csv") == ["a#1.csv"]
-    assert names(aws_settings, "S3A://lake/exports/b?x=1.csv") == ["b?x=1.csv"]
-    assert names(aws_settings, "s3://lake/exp#orts/") == ["c.csv"]
+    assert names(aws_settings, path) == expected
+    assert len(store.objects("exports/")) == 3
 
 
 def test_a_key_with_an_empty_part_stays_in_the_folder_of_the_copies(

@@ -19,7 +19,6 @@ SHA = hashlib.sha256(ROW.encode()).hexdigest()
 
 
 def ingest(inbox, between=lambda: None):
-    """Take and archive what waits, with something in between."""
     with lock_feed(inbox.feed, inbox.store.root) as held:
         delivery = collect_files(inbox.store, held)
         between()
@@ -27,7 +26,6 @@ def ingest(inbox, between=lambda: None):
 
 
 def archived(inbox) -> list[str]:
-    """Names in the archive, without their day."""
     return [name.partition("/")[2] for name in files(inbox.store, FRUITS.archive)]
 
 

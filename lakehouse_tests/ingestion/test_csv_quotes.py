@@ -66,7 +66,6 @@ def test_quotes_inside_of_values_are_taken(note: str):
 
 
 def first_fault(text: str) -> int | None:
-    """In which row a quoted value goes on, from 0 on, told sign by sign."""
     state, row, is_begun = "start", 0, False
     for sign in text:
         is_end = sign in ";\r\n"

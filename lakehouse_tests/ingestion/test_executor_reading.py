@@ -63,8 +63,6 @@ print(found.column(0)[0].as_py(), sys.modules["lakehouse"].__file__)
 
 
 class HereReading(ExecutorReading):
-    """Reads as an executor does, by what was pickled for it, in this process."""
-
     def read(self, task: ExecutorTask) -> Reading:
         given = pickle.loads(pickle.dumps(task))
         outcomes = []
@@ -76,8 +74,6 @@ class HereReading(ExecutorReading):
 
 @dataclass(frozen=True)
 class AnnIsErased:
-    """A person was erased."""
-
     key: bytes | None = None
     erased_at: Mapping[bytes, datetime] = field(default_factory=lambda: {b"7": NOW})
 
@@ -100,8 +96,12 @@ def file(number: int, size_bytes: int) -> NumberedFile:
     return NumberedFile(number, StoredObject(f"inbox/f/{number}", NOW, size_bytes, ""))
 
 
+def task_of(store, ingest, groups=()) -> ExecutorTask:
+    converter = FileConverter(store, FRUITS, NOW, SuppressedRows(FRUITS))
+    return ExecutorTask(converter, ingest.rows, groups)
+
+
 def told(delivery: Delivery) -> list[tuple]:
-    """What a delivery says of each of its files."""
     landed = [
         (file.source_file, file.sha256, file.rows, file.added_columns)
         for file in delivery.files
@@ -189,9 +189,7 @@ def test_of_a_file_that_changed_no_rows_are_put_there(home, inbox, tmp_path) -> 
     path.write_text(APPLE + "2,Fig,true\n", encoding="utf-8")
 
     with lock_feed(FRUITS, home) as ingest:
-        converter = FileConverter(inbox.store, FRUITS, NOW, SuppressedRows(FRUITS))
-        task = ExecutorTask(converter, ingest.rows, ())
-        outcome = task.stage(NumberedFile(0, stored), tmp_path)
+        outcome = task_of(inbox.store, ingest).stage(NumberedFile(0, stored), tmp_path)
         assert list((ingest.staging / "rows").iterdir()) == []
 
     assert (outcome.converted, outcome.refused) == (None, None)
@@ -218,8 +216,7 @@ def test_one_without_credentials_says_so_before_files_are_read(
 ) -> None:
     bucket = open_staging(aws_settings)
     with lock_feed(FRUITS, home, bucket=bucket) as ingest:
-        converter = FileConverter(bucket.store, FRUITS, NOW, SuppressedRows(FRUITS))
-        task = pickle.dumps(ExecutorTask(converter, ingest.rows, [[file(0, 1)]]))
+        task = pickle.dumps(task_of(bucket.store, ingest, [[file(0, 1)]]))
 
     assert pickle.loads(task).problem(0) == ""
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
@@ -242,8 +239,7 @@ def test_an_executor_needs_this_package_and_pyarrow_alone(
     elsewhere.mkdir()
 
     with lock_feed(FRUITS, home) as ingest:
-        converter = FileConverter(inbox.store, FRUITS, NOW, SuppressedRows(FRUITS))
-        given.write_bytes(pickle.dumps(ExecutorTask(converter, ingest.rows, (files,))))
+        given.write_bytes(pickle.dumps(task_of(inbox.store, ingest, (files,))))
         told = subprocess.run(
             [sys.executable, "-c", FOREIGN, str(package), str(given)],
             cwd=elsewhere,
@@ -280,8 +276,6 @@ def test_what_executors_cannot_be_sent_a_python_for_the_driver_reads(
 
 def test_where_spark_ends_while_they_read_the_driver_does_not_begin(home, inbox) -> None:
     class Ended:
-        """A session whose server was killed."""
-
         conf: ClassVar = {"spark.master": "spark://master:7077"}
 
         def addArtifacts(self, *_: str, **__: bool) -> None:  # noqa: N802
@@ -290,7 +284,6 @@ def test_where_spark_ends_while_they_read_the_driver_does_not_begin(home, inbox)
         sparkContext = SimpleNamespace(addPyFile=lambda _: None)  # noqa: N815
 
         def range(self, *_: int) -> None:
-            """Fail as a client does whose server is gone."""
             raise SparkConnectGrpcException("status = StatusCode.UNAVAILABLE")
 
     inbox.put("a.csv", APPLE)
@@ -301,7 +294,6 @@ def test_where_spark_ends_while_they_read_the_driver_does_not_begin(home, inbox)
 
 @pytest.fixture
 def spark_reading(spark, settings) -> Callable[[str], ExecutorReading]:
-    """Reading by tasks of the session's Spark, with a Python that is given."""
     name = "spark.sql.execution.pyspark.python"
 
     def reading(python: str) -> ExecutorReading:
@@ -341,9 +333,7 @@ def test_where_a_task_fails_though_one_could_read_the_driver_reads_and_says_so(
 
     with lock_feed(FRUITS, home) as ingest:
         (ingest.staging / "rows" / f"{sha256}-000000-executor.parquet").mkdir()
-        converter = FileConverter(inbox.store, FRUITS, NOW, SuppressedRows(FRUITS))
-        task = ExecutorTask(converter, ingest.rows, [files])
-        reading = spark_reading(sys.executable).read(task)
+        reading = spark_reading(sys.executable).read(task_of(inbox.store, ingest, [files]))
 
     assert reading.outcomes == ()
     assert reading.remark.startswith("The driver read the files, since executors cannot: ")

@@ -38,21 +38,6 @@ def test_a_run_that_left_files_is_done_again() -> None:
     assert done == [BRONZE, BRONZE, BRONZE, SILVER]
 
 
-def test_a_stage_is_decided_once_those_before_it_are_done() -> None:
-    done: list[PendingRun] = []
-
-    def stages():
-        yield [BRONZE]
-        assert done == [BRONZE]
-        yield [SILVER]
-
-    def run(stale: PendingRun) -> RunResult:
-        done.append(stale)
-        return RunResult("id", success=True)
-
-    assert len(list(_run_stages(stages(), run))) == 2
-
-
 def test_an_ingest_names_what_it_passes_over_in_the_inbox_and_in_a_folder_that_is_named(
     settings: Settings, tmp_path: Path
 ) -> None:

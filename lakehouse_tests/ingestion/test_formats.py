@@ -277,8 +277,6 @@ def test_types_are_checked_where_they_are_declared() -> None:
 
 @dataclass(frozen=True)
 class Erased:
-    """The person 2 is erased."""
-
     key: bytes | None = None
     erased_at: Mapping[bytes, datetime] = field(default_factory=dict)
 

@@ -1,6 +1,4 @@
-"""Files made to exhaust memory: all of them, four at once, are judged within the bound that the
-docs state.
-"""
+"""Files made to exhaust memory are rejected within the documented limit."""
 
 import gzip
 import json
@@ -25,9 +23,6 @@ LONG_NAME = "n" * 230
 
 
 def rejected() -> dict[str, tuple[bytes, str]]:
-    """The files that are no delivery, each with the reason: 300 MB, which stand in memory for
-    the time of a test alone.
-    """
     return {
         "commas.csv": (b"," * (5 * MB), "too many columns"),
         "million.csv": (HEADER + b"," * MB + b"\n", "a ragged row"),
@@ -46,7 +41,6 @@ def rejected() -> dict[str, tuple[bytes, str]]:
 
 
 def accepted() -> dict[str, tuple[bytes, int]]:
-    """The files that are one, each with the number of its rows."""
     return {
         f"{LONG_NAME}.csv": (HEADER + b",,\n" * (4 * MB), 4 * MB),
         "lines.csv": (HEADER + b"\n" * (40 * MB) + b"1,Apple,false\n", 1),

@@ -25,7 +25,6 @@ with lock_feed(Feed("fruits", ["id"], "bronze.raw_fruits"), Path(sys.argv[1])) a
 
 @pytest.fixture
 def other(home):
-    """Another process that holds the feed of fruits."""
     with subprocess.Popen(
         [sys.executable, "-c", HOLD, str(home)], stdout=subprocess.PIPE, text=True
     ) as process:

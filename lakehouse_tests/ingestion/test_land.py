@@ -1,6 +1,4 @@
-"""A delivery's life on real Spark and Iceberg: landed once, archived, whatever is put back or
-killed.
-"""
+"""A delivery on real Spark and Iceberg lands once and is archived, also after a kill."""
 
 import shutil
 from dataclasses import replace
@@ -30,7 +28,6 @@ COLUMNS = "id, fruit, berry, _source_file, _source_row"
 
 
 def rows(engine, columns: str = COLUMNS, table: str = FRUITS.table) -> list[tuple]:
-    """Rows of a bronze table in the order of their coming."""
     order = "_ingested_at, _source_modified_at, _source_file, _source_row"
     found = engine.sql(
         f"SELECT {columns} FROM {engine.catalog.sql_name(table)} ORDER BY {order}"
@@ -39,7 +36,6 @@ def rows(engine, columns: str = COLUMNS, table: str = FRUITS.table) -> list[tupl
 
 
 def snapshots(engine) -> int:
-    """How many commits the table has."""
     return len(read_history(engine, FRUITS.table).snapshots)
 
 
@@ -111,7 +107,7 @@ def test_another_content_under_the_same_name_is_another_delivery(
     assert [row[1] for row in rows(embedded_engine)] == ["Apple", "Kiwi"]
 
 
-def test_where_nothing_waits_the_table_is_made_and_nothing_committed(
+def test_where_nothing_waits_the_table_is_made_and_no_spark_is_started_for_it(
     embedded_engine, home, inbox
 ) -> None:
     done = land(embedded_engine, FRUITS, TABLE, inbox.store, home)
@@ -119,16 +115,11 @@ def test_where_nothing_waits_the_table_is_made_and_nothing_committed(
     assert isinstance(done.outcome, Unchanged)
     assert embedded_engine.catalog.has(FRUITS.table)
 
-
-def test_where_nothing_waits_no_spark_is_started(embedded_engine, home, inbox) -> None:
-    planning.ensure(embedded_engine, TABLE)
-
     def no_session():
         raise AssertionError("Spark was asked for")
 
-    done = land(replace(embedded_engine, session=no_session), FRUITS, TABLE, inbox.store, home)
-
-    assert isinstance(done.outcome, Unchanged)
+    again = land(replace(embedded_engine, session=no_session), FRUITS, TABLE, inbox.store, home)
+    assert isinstance(again.outcome, Unchanged)
 
 
 def test_a_delivery_that_bronze_refuses_stays_in_the_inbox(
@@ -144,16 +135,6 @@ def test_a_delivery_that_bronze_refuses_stays_in_the_inbox(
     assert isinstance(done.outcome, Refused)
     assert inbox.names() == ["b.csv"]
     assert files(inbox.store, FRUITS.archive) == []
-
-
-def test_rejected_files_do_not_stop_the_others(embedded_engine, home, inbox) -> None:
-    inbox.put("a.csv", "nonsense", second=1)
-    inbox.put("b.csv", KIWI, second=2)
-
-    done = land(embedded_engine, FRUITS, TABLE, inbox.store, home)
-
-    assert [file.source_file for file in done.delivery.rejected] == ["a.csv"]
-    assert [row[1] for row in rows(embedded_engine)] == ["Kiwi"]
 
 
 def test_a_delivery_of_no_rows_is_archived_and_commits_nothing(
@@ -253,8 +234,6 @@ def test_what_is_staged_in_the_bucket_is_landed_and_gone(
 
 
 def changed_in_between(monkeypatch, change) -> None:
-    """Let others change what is staged before Spark lists it."""
-
     def collect_and_change(store, ingest, **options):
         delivery = collect_files(store, ingest, **options)
         change(delivery)

@@ -1,6 +1,4 @@
-"""Values of people stay out of what is said of a file, also where its first row is no
-header.
-"""
+"""Personal values are not in the reason of a rejected file, also without a header."""
 
 import json
 import logging

@@ -17,10 +17,6 @@ ROW = "id,fruit,berry\n1,Apple,false\n"
 
 
 def ingest(inbox, base: LocalObjectStore | None = None) -> list[str]:
-    """Take what waits and do with it what the feed says; the files that were taken.
-
-    :param base: the store of the home, where the inbox is one of copies.
-    """
     home = (base or inbox.store).root
     with lock_feed(inbox.feed, home) as held:
         delivery = collect_files(inbox.store, held)
@@ -36,7 +32,7 @@ def test_a_file_is_deleted(inbox_of) -> None:
     assert files(inbox.store, FRUITS.archive) == []
 
 
-def test_a_file_that_is_left_is_not_taken_again(inbox_of) -> None:
+def test_a_file_that_is_left_is_taken_again_only_when_it_was_overwritten(inbox_of) -> None:
     inbox = inbox_of(replace(FRUITS, after="leave"))
     inbox.put("a.csv", ROW, second=1)
     assert ingest(inbox) == ["a.csv"]
@@ -44,33 +40,24 @@ def test_a_file_that_is_left_is_not_taken_again(inbox_of) -> None:
     inbox.put("b.csv", ROW, second=2)
     assert ingest(inbox) == ["b.csv"]
     assert inbox.names() == ["a.csv", "b.csv"]
-
-
-def test_a_file_that_is_left_and_overwritten_is_taken_again(inbox_of) -> None:
-    inbox = inbox_of(replace(FRUITS, after="leave"))
-    inbox.put("a.csv", ROW)
-    ingest(inbox)
     inbox.put("a.csv", ROW + "2,Pear,false\n")
     assert ingest(inbox) == ["a.csv"]
     assert ingest(inbox) == []
 
 
-def test_without_the_note_files_are_only_read_again(inbox_of) -> None:
-    inbox = inbox_of(replace(FRUITS, after="leave"))
-    inbox.put("a.csv", ROW)
-    ingest(inbox)
-    (inbox.store.root / "left" / "fruits.json").unlink()
-    assert ingest(inbox) == ["a.csv"]
-
-
-def test_what_is_gone_from_the_inbox_is_forgotten(inbox_of) -> None:
+def test_what_is_gone_from_the_inbox_is_forgotten_and_a_lost_note_costs_a_read(
+    inbox_of,
+) -> None:
     inbox = inbox_of(replace(FRUITS, after="leave"))
     inbox.put("a.csv", ROW, second=1)
     ingest(inbox)
     (inbox.store.root / FRUITS.inbox / "a.csv").unlink()
     inbox.put("b.csv", ROW, second=2)
     ingest(inbox)
-    assert "a.csv" not in (inbox.store.root / "left" / "fruits.json").read_text()
+    note = inbox.store.root / "left" / "fruits.json"
+    assert "a.csv" not in note.read_text()
+    note.unlink()
+    assert ingest(inbox) == ["b.csv"]
 
 
 def test_files_that_a_person_names_do_not_make_those_that_are_left_be_taken_again(

@@ -1,6 +1,4 @@
-"""A file that was delivered before is told where its rows land twice, or count no more; on real
-tables, without a JVM.
-"""
+"""A repeated delivery is reported if its rows land twice or not again; without a JVM."""
 
 from datetime import UTC, datetime
 
@@ -17,14 +15,11 @@ APPLE = "id,fruit,berry\n1,Apple,false\n"
 
 @pytest.fixture
 def engine(settings):
-    """An engine whose bronze table was filled by nobody yet."""
     return open_engine(settings)
 
 
 @pytest.fixture
 def landed(engine):
-    """Put a row of some content into bronze."""
-
     def add(name: str, sha256: str, day: int = 1) -> None:
         client = engine.catalog.client
         at = pa.array([datetime(2026, 3, day, tzinfo=UTC)], pa.timestamp("us", "UTC"))

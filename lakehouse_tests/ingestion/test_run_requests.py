@@ -1,6 +1,4 @@
-"""What a feed's sensor and schedule ask for, and why they ask for nothing; no run is started
-here.
-"""
+"""The run requests of a feed's sensor and schedule; no run starts here."""
 
 import json
 import os
@@ -53,7 +51,6 @@ FRUITS = ("bronze.raw_fruits", "silver.fruits")
 
 @pytest.fixture
 def instance(settings: Settings) -> Iterator[dg.DagsterInstance]:
-    """The instance of the home, on SQLite as everywhere."""
     with open_instance(settings) as opened:
         yield opened
 
@@ -65,8 +62,6 @@ def without_a_watch(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def put(settings: Settings) -> Callable[..., Path]:
-    """Delivers a file that was written long ago."""
-
     def file(name: str, feed: str = "fruits", second: int = 0) -> Path:
         path = settings.home / "inbox" / feed / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -79,9 +74,6 @@ def put(settings: Settings) -> Callable[..., Path]:
 
 @pytest.fixture
 def tick(settings: Settings, instance: dg.DagsterInstance) -> Callable[..., object]:
-    """Evaluates a sensor as the daemon does: what it asks for, or the reason why it does
-    not.
-    """
     repository = definitions(lambda: settings).get_repository_def()
 
     def once(name: str = "fruits_files") -> object:
@@ -94,7 +86,6 @@ def tick(settings: Settings, instance: dg.DagsterInstance) -> Callable[..., obje
 
 @pytest.fixture
 def ask(settings: Settings, instance: dg.DagsterInstance) -> Callable[..., object]:
-    """Asks at a moment: the tables of each run, or the reason."""
     graph, engine = definitions(lambda: settings).resolve_asset_graph(), open_engine(settings)
     requests = FeedRunRequests(FEEDS["fruits"], TABLES)
 
@@ -118,7 +109,6 @@ def test_a_tick_reports_what_is_passed_over(settings: Settings, tick, put) -> No
 def made(
     client: Catalog, name: str, schema: Schema, rows: pa.Table, **how: PartitionSpec
 ) -> Table:
-    """Make a table, and write to it once."""
     client.create_namespace_if_not_exists(name.partition(".")[0])
     table = client.create_table(name, schema, **how)
     table.append(rows)
@@ -158,17 +148,13 @@ def test_no_second_run_is_asked_for_while_one_goes_on(tick, put, instance, statu
     assert tick() == f"Run {run.run_id[:8]} of the feed is {status.lower()}; one at a time."
 
 
-def test_a_run_of_another_feed_holds_nothing_up(tick, put, instance) -> None:
-    put("a.csv")
-    create_run_for_test(
-        instance, status=dg.DagsterRunStatus.STARTED, tags={"lakehouse/feed": "bnpl"}
-    )
-    assert len(tick()) == 1
-
-
-def test_a_run_that_was_never_queued_holds_nothing_up(tick, put, instance) -> None:
+def test_a_run_of_another_feed_or_one_that_was_never_queued_holds_nothing_up(
+    tick, put, instance
+) -> None:
     """Where the daemon died between making a run and queueing it, it stays so for ever."""
     put("a.csv")
+    of_bnpl = {"lakehouse/feed": "bnpl"}
+    create_run_for_test(instance, status=dg.DagsterRunStatus.STARTED, tags=of_bnpl)
     create_run_for_test(instance, status=dg.DagsterRunStatus.NOT_STARTED, tags=FEED)
     assert len(tick()) == 1
 
@@ -191,21 +177,17 @@ def test_a_failure_of_the_system_is_tried_again_after_a_while(ask, put, instance
     ]
 
 
-def test_a_success_ends_the_pauses(ask, put, instance) -> None:
+@pytest.mark.parametrize(
+    ("status", "tag"),
+    [("SUCCESS", "any"), ("FAILURE", CHECK_FAILED), ("FAILURE", blocked_tag("silver.fruits"))],
+)
+def test_a_success_and_a_refusal_are_followed_by_no_pause(
+    ask, put, instance, status: str, tag: str
+) -> None:
     put("a.csv")
-    for status in (
-        dg.DagsterRunStatus.FAILURE,
-        dg.DagsterRunStatus.FAILURE,
-        dg.DagsterRunStatus.SUCCESS,
-    ):
-        create_run_for_test(instance, status=status, tags=FEED)
-    assert ask() == [("bronze.raw_fruits", "silver.fruits")]
-
-
-@pytest.mark.parametrize("tag", [CHECK_FAILED, blocked_tag("silver.fruits")])
-def test_a_refusal_is_no_failure_of_the_system(ask, put, instance, tag: str) -> None:
-    put("a.csv")
-    create_run_for_test(instance, status=dg.DagsterRunStatus.FAILURE, tags=FEED | {tag: "any"})
+    create_run_for_test(instance, status=dg.DagsterRunStatus.FAILURE, tags=FEED)
+    newest = dg.DagsterRunStatus[status]
+    create_run_for_test(instance, status=newest, tags=FEED | {tag: "any"})
     assert ask() == [("bronze.raw_fruits", "silver.fruits")]
 
 
@@ -225,17 +207,22 @@ def test_what_a_run_left_as_it_was_is_not_asked_for_again(tick, put, instance) -
     assert len(tick()) == 1
 
 
-@pytest.mark.long
-def test_what_a_run_changed_no_row_of_is_up_to_date(tick, settings, instance) -> None:
+ID, ROWS = (
+    Schema(NestedField(1, "id", IntegerType())),
+    pa.table({"id": pa.array([1], pa.int32())}),
+)
+
+
+@pytest.fixture
+def tables(settings: Settings) -> list[Table]:
     (settings.home / "inbox" / "fruits").mkdir(parents=True)
-    client, schema = (
-        open_engine(settings).catalog.client,
-        Schema(NestedField(1, "id", IntegerType())),
-    )
-    raw, silver = (
-        made(client, name, schema, pa.table({"id": pa.array([1], pa.int32())}))
-        for name in FRUITS
-    )
+    client = open_engine(settings).catalog.client
+    return [made(client, name, ID, ROWS) for name in FRUITS]
+
+
+@pytest.mark.long
+def test_what_a_run_changed_no_row_of_is_up_to_date(tick, tables, instance) -> None:
+    raw, silver = tables
     (request,) = tick()
     assert keys(request) == ["silver/fruits"]
     create_run_for_test(instance, status=dg.DagsterRunStatus.SUCCESS, tags=dict(request.tags))
@@ -248,42 +235,25 @@ def test_what_a_run_changed_no_row_of_is_up_to_date(tick, settings, instance) ->
 
 
 @pytest.mark.long
-def test_what_was_rolled_back_is_asked_for_again(tick, settings, instance) -> None:
+def test_what_was_rolled_back_is_asked_for_again(tick, tables, instance) -> None:
     """The tables are as they were before the run that computed them, and stale again."""
-    (settings.home / "inbox" / "fruits").mkdir(parents=True)
-    client, schema = (
-        open_engine(settings).catalog.client,
-        Schema(NestedField(1, "id", IntegerType())),
-    )
-    rows = pa.table({"id": pa.array([1], pa.int32())})
-    _, silver = (made(client, name, schema, rows) for name in FRUITS)
+    _, silver = tables
     before = silver.current_snapshot().snapshot_id
-    (request,) = tick()
-    done = create_run_for_test(
-        instance, status=dg.DagsterRunStatus.SUCCESS, tags=dict(request.tags)
-    )
-    assert f"as stale as before run {done.run_id[:8]}" in tick()
+    for _ in range(2):
+        (request,) = tick()
+        assert keys(request) == ["silver/fruits"]
+        done = create_run_for_test(
+            instance, status=dg.DagsterRunStatus.SUCCESS, tags=dict(request.tags)
+        )
+        assert f"as stale as before run {done.run_id[:8]}" in tick()
 
-    silver.append(rows)
-    silver.manage_snapshots().rollback_to_snapshot(before).commit()
-
-    (again,) = tick()
-    assert keys(again) == ["silver/fruits"]
-    done = create_run_for_test(
-        instance, status=dg.DagsterRunStatus.SUCCESS, tags=dict(again.tags)
-    )
-    assert f"as stale as before run {done.run_id[:8]}" in tick()
+        silver.append(ROWS)
+        silver.manage_snapshots().rollback_to_snapshot(before).commit()
 
 
 def test_pauses_double_up_to_five_minutes() -> None:
-    assert [pause_seconds(failures) for failures in (1, 2, 3, 6, 7, 50)] == [
-        5,
-        10,
-        20,
-        160,
-        300,
-        300,
-    ]
+    pauses = [pause_seconds(failures) for failures in (1, 2, 3, 6, 7, 50)]
+    assert pauses == [5, 10, 20, 160, 300, 300]
 
 
 def test_a_file_that_is_written_to_is_named(settings, instance) -> None:
@@ -297,8 +267,6 @@ def test_a_file_that_is_written_to_is_named(settings, instance) -> None:
 
 @pytest.fixture
 def scheduled(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Repository]:
-    """Loads a project with a feed that a schedule ingests."""
-
     def load(feed: str, project: Project = PROJECT) -> Repository:
         by_schedule = replace(project.feeds[feed], ingest_by="schedule")
         monkeypatch.setitem(project.feeds, feed, by_schedule)
@@ -340,9 +308,6 @@ RECENT = IcebergTable(
 
 @pytest.fixture
 def with_other_days() -> Project:
-    """The project with another file: a table below the feed bnpl of days that begin later than
-    those of the others.
-    """
     days = dg.DailyPartitionsDefinition("2026-03-01", timezone=FEEDS["bnpl"].time_zone)
 
     @iceberg_asset(
@@ -360,7 +325,6 @@ def with_other_days() -> Project:
 
 @pytest.fixture
 def delivered(settings: Settings) -> None:
-    """Bronze of the feed bnpl, with a day of February and two of March."""
     spec = PartitionSpec(PartitionField(1, 1000, IdentityTransform(), "_event_date"))
     schema = Schema(NestedField(1, "_event_date", DateType()))
     rows = pa.table({"_event_date": [date(2026, 2, 1), date(2026, 3, 2), date(2026, 3, 3)]})
@@ -383,9 +347,6 @@ def test_tables_of_different_partitions_below_a_feed_are_asked_for_in_turn(
     repository = loaded.get_repository_def()
 
     def asked() -> list[tuple[set[str], tuple[str, str] | None]]:
-        """Ask as the sensor does, have the runs succeed, and return their tables and
-        partitions.
-        """
         context = dg.build_sensor_context(instance=instance, repository_def=repository)
         requests = repository.get_sensor_def("bnpl_files").evaluate_tick(context).run_requests
         for done in requests:
@@ -417,9 +378,7 @@ def test_an_asset_without_a_table_is_requested_once_per_snapshot_of_its_source(
     raw = dg.asset(key=["bronze", "raw_fruits"])(lambda: None)
     report = dg.asset(key=["gold", "report"], deps=[raw])(lambda: None)
     graph = dg.Definitions(assets=[raw, report]).resolve_asset_graph()
-    schema = Schema(NestedField(1, "id", IntegerType()))
-    rows = pa.table({"id": pa.array([1], pa.int32())})
-    source = made(engine.catalog.client, feed.table, schema, rows)
+    source = made(engine.catalog.client, feed.table, ID, ROWS)
     requests = FeedRunRequests(feed, {})
 
     def asked() -> list[tuple[str, ...]]:
@@ -432,7 +391,7 @@ def test_an_asset_without_a_table_is_requested_once_per_snapshot_of_its_source(
         return [run.tables for run, _ in decided.runs]
 
     assert [asked(), asked()] == [[("gold.report",)], []]
-    source.append(rows)
+    source.append(ROWS)
     assert [asked(), asked()] == [[("gold.report",)], []]
     put("a.csv")
     assert asked() == [(feed.table,)]

@@ -1,6 +1,4 @@
-"""Many feeds share a sensor: what it asks for, and that a look costs no more with many tables
-than with few.
-"""
+"""The sensor that many feeds share, and its cost with many tables."""
 
 import os
 import time
@@ -40,8 +38,6 @@ FIRST, LAST = "orders_000", f"orders_{FEEDS - 1:03}"
 
 @dataclass
 class Many:
-    """A project whose tables are up to date, and its sensors in one process."""
-
     project: Project
     settings: Settings
     instance: dg.DagsterInstance
@@ -49,7 +45,6 @@ class Many:
     cursors: dict[str, str | None]
 
     def tick(self, name: str = FEEDS_SENSOR) -> list[dg.RunRequest] | str:
-        """Evaluate a sensor: what it asks for, or why not."""
         with dg.build_sensor_context(
             self.instance,
             cursor=self.cursors.get(name),
@@ -61,19 +56,16 @@ class Many:
         return list(ticked.run_requests or []) or str(ticked.skip_message)
 
     def look(self) -> None:
-        """Evaluate all sensors."""
         for sensor in self.repository.sensor_defs:
             self.tick(sensor.name)
 
     def put(self, feed: str) -> Path:
-        """Deliver a file that was written long ago."""
         path = self.settings.home / "inbox" / feed / "a.csv"
         path.write_text("id,amount,placed_at\n7,1.50,2026-01-01 00:00:00\n")
         os.utime(path, (1_700_000_000,) * 2)
         return path
 
     def notes(self, key: str) -> list[Note]:
-        """Return what was told under a key, the first told first."""
         return [note for note in read_reports(self.settings) if note.report.key == key]
 
 
@@ -158,15 +150,13 @@ def test_a_file_that_its_name_hides_is_reported_by_the_sensor_until_it_is_gone(
     assert resolved.resolved
 
 
-def test_many_feeds_have_one_sensor_and_no_jobs_of_their_own(many: Many) -> None:
+def test_many_feeds_have_one_sensor_and_few_feeds_a_sensor_and_a_job_each(
+    many: Many, few: Many
+) -> None:
     sensors = {sensor.name for sensor in many.repository.sensor_defs}
-    assert FEEDS_SENSOR in sensors
     assert not any(f"{feed}_files" in sensors for feed in many.project.feeds)
     assert many.repository.get_sensor_def(FEEDS_SENSOR).job_name == ALL_ASSETS
     assert not any(name.startswith("ingest_") for name in many.repository.job_names)
-
-
-def test_few_feeds_have_a_sensor_and_a_job_each(few: Many) -> None:
     assert few.repository.has_sensor_def(f"{FIRST}_files")
     assert f"ingest_{FIRST}" in few.repository.job_names
 
@@ -209,32 +199,27 @@ def test_while_a_run_of_a_feed_goes_on_others_are_asked_for(many: Many) -> None:
         file.unlink()
 
 
+@contextmanager
+def broken(many: Many, feed: str) -> Iterator[None]:
+    """The metadata of the feed's table is away."""
+    location = open_engine(many.settings).catalog.load(f"bronze.{feed}").metadata_location
+    metadata = Path(location.removeprefix("file://"))
+    metadata.rename(metadata.with_suffix(".away"))
+    yield
+    metadata.with_suffix(".away").rename(metadata)
+
+
 def test_a_feed_that_cannot_be_looked_at_stops_no_other_and_is_reported(many: Many) -> None:
     many.tick()
-    catalog = open_engine(many.settings).catalog
-    metadata = Path(catalog.load(f"bronze.{FIRST}").metadata_location.removeprefix("file://"))
     files = [many.put(FIRST), many.put(LAST)]
-    metadata.rename(metadata.with_suffix(".away"))
-    assert feeds_of(many.tick()) == [LAST]
-    notes = many.notes(f"feed {FIRST}")
-    assert notes[-1].report.title == f"feed {FIRST} could not be checked"
-    metadata.with_suffix(".away").rename(metadata)
+    with broken(many, FIRST):
+        assert feeds_of(many.tick()) == [LAST]
+        notes = many.notes(f"feed {FIRST}")
+        assert notes[-1].report.title == f"feed {FIRST} could not be checked"
     assert feeds_of(many.tick()) == [FIRST, LAST]
-    notes = many.notes(f"feed {FIRST}")
-    assert notes[-1].resolved
+    assert many.notes(f"feed {FIRST}")[-1].resolved
     for file in files:
         file.unlink()
-
-
-def test_what_another_process_reported_of_a_feed_is_resolved_once_it_is_looked_at(
-    many: Many,
-) -> None:
-    report = failed_check_report(many.project.feeds[FIRST], "OSError: gone")
-    report_firing(many.settings, report)
-    many.repository = many.project.definitions(lambda: many.settings).get_repository_def()
-    many.tick()
-    notes = many.notes(report.key)
-    assert notes[-1].resolved
 
 
 def test_a_look_that_takes_too_long_ends_and_the_next_begins_where_it_did(
@@ -281,46 +266,34 @@ def test_a_look_waits_for_no_file_that_is_being_written(
     file.unlink()
 
 
-def test_what_was_reported_of_a_feed_is_resolved_by_the_sensor_that_it_has_to_itself(
-    few: Many,
-) -> None:
-    report = failed_check_report(few.project.feeds[FIRST], "OSError: gone")
-    report_firing(few.settings, report)
-    few.tick(f"{FIRST}_files")
-    notes = few.notes(report.key)
-    assert notes[-1].resolved == "It was checked again."
-
-
+@pytest.mark.parametrize("name", [FIRST, "removed"])
 @pytest.mark.parametrize(
     ("kind", "sensor"), [("few", f"{FIRST}_files"), ("many", FEEDS_SENSOR)]
 )
-def test_what_was_reported_of_a_feed_that_is_declared_no_more_is_resolved(
-    kind: str, sensor: str, request: pytest.FixtureRequest
+def test_what_another_process_reported_of_a_feed_is_resolved_by_the_next_look(
+    kind: str, sensor: str, name: str, request: pytest.FixtureRequest
 ) -> None:
     home: Many = request.getfixturevalue(kind)
-    removed = replace(home.project.feeds[FIRST], name="removed")
-    report_firing(home.settings, failed_check_report(removed, "OSError: gone"))
+    report = failed_check_report(replace(home.project.feeds[FIRST], name=name), "OSError: gone")
+    report_firing(home.settings, report)
+    home.repository = home.project.definitions(lambda: home.settings).get_repository_def()
     home.tick(sensor)
-    notes = home.notes("feed removed")
-    assert notes[-1].resolved
+    assert home.notes(report.key)[-1].resolved
 
 
 def test_a_note_that_cannot_be_written_stops_no_feed(
     many: Many, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     many.tick()
-    catalog = open_engine(many.settings).catalog
-    metadata = Path(catalog.load(f"bronze.{FIRST}").metadata_location.removeprefix("file://"))
     files = [many.put(FIRST), many.put(LAST)]
-    metadata.rename(metadata.with_suffix(".away"))
     notes = many.settings.home / "alerts"
     kept = notes.with_name("alerts_away")
     notes.rename(kept)
     notes.write_text("A file where a folder is expected.")
-    assert feeds_of(many.tick()) == [LAST]
+    with broken(many, FIRST):
+        assert feeds_of(many.tick()) == [LAST]
     notes.unlink()
     kept.rename(notes)
-    metadata.with_suffix(".away").rename(metadata)
     for file in files:
         file.unlink()
 
@@ -337,7 +310,6 @@ def test_rows_that_come_another_way_are_asked_for_without_a_file(many: Many) -> 
 
 
 def make_rates(settings: Settings) -> int:
-    """Make a table as others do, and return its snapshot."""
     client = open_engine(settings).catalog.client
     client.create_namespace("ext")
     client.create_table("ext.rates", schema=RATES.schema)
@@ -345,7 +317,6 @@ def make_rates(settings: Settings) -> int:
 
 
 def add_rates(settings: Settings) -> int:
-    """Let somebody else add rows, and return the snapshot of them."""
     rates = open_engine(settings).catalog.load("ext.rates")
     rates.append(RATES)
     snapshot = rates.current_snapshot()
@@ -355,9 +326,6 @@ def add_rates(settings: Settings) -> int:
 
 @pytest.fixture(scope="module")
 def beside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Many]:
-    """A home of two feeds with one sensor, where a table of the first reads one that others make,
-    in a namespace of its own.
-    """
     root = tmp_path_factory.mktemp("scale") / "beside_ext"
     make_project(root, 2)
     assets = root / root.name / "assets"

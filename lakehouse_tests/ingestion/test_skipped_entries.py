@@ -25,9 +25,6 @@ NEXT_STEP = "Copy the file itself into the inbox, or remove this from it."
 
 @pytest.fixture
 def folder(inbox, tmp_path: Path, monkeypatch) -> Path:
-    """An inbox with a file, links to a file and to a folder, a pipe, a socket, and a hidden
-    link.
-    """
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "x.csv").write_text(ROW)
     made = inbox.put("a.csv", ROW).parent

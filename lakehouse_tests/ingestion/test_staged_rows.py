@@ -23,7 +23,6 @@ OF_ANOTHER = "staging/fruits/0123456789ab/20261125T093853.974097Z/0.parquet"
 
 @pytest.fixture
 def bucket(aws_settings) -> BucketStaging:
-    """Where the rows of the home are staged."""
     staging = open_staging(aws_settings)
     assert staging
     return staging
@@ -31,7 +30,6 @@ def bucket(aws_settings) -> BucketStaging:
 
 @pytest.fixture(params=["Enabled", None])
 def versioning(request, bucket) -> None:
-    """A bucket that keeps what was removed, and one that does not."""
     if request.param:
         bucket.store.client.put_bucket_versioning(
             Bucket=bucket.store.bucket, VersioningConfiguration={"Status": request.param}
@@ -39,7 +37,6 @@ def versioning(request, bucket) -> None:
 
 
 def keys(bucket: BucketStaging) -> list[str]:
-    """All that the bucket keeps of staged rows."""
     return [version.key for version in bucket.store.all_versions("staging/")]
 
 

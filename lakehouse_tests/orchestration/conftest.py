@@ -1,6 +1,4 @@
-"""A small bronze and silver table, Dagster on an instance of the test's own, and what a user
-sees of a run.
-"""
+"""A bronze and a silver table on a Dagster instance of the test."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -82,7 +80,6 @@ class Project:
         @iceberg_asset(PEOPLE, inputs={"raw_people": incremental("bronze.raw_people")})
         # The names of types are unknown here, as they are under TYPE_CHECKING.
         def people(raw_people: "DataFrame") -> "DataFrame":  # noqa: F821
-            """People, as last delivered."""
             return raw_people
 
         @dg.asset(key=["gold", "after"], deps=[dg.AssetKey(["silver", "people"])])

@@ -82,8 +82,20 @@ def test_a_check_blocks_where_its_rule_can() -> None:
     }
 
 
-def test_a_refusal_says_what_was_measured() -> None:
+def described(refused: Refused) -> str:
+    return str(refusal(refused, "0123abcd-0000-4000-8000-000000000000").description)
+
+
+def test_a_refusal_says_what_was_measured_and_names_the_branch_and_the_commands() -> None:
     result = RuleResult(row_count(10), 0, 3, value=3)
-    assert "rule row_count (the table has at least 10 rows) does not hold: found 3. " in str(
-        refusal(Refused("silver.t", "w", 1, results=[result]), "").description
-    )
+    text = described(Refused("silver.t", "w", 1, results=[result], branch="refused_1"))
+    assert "rule row_count (the table has at least 10 rows) does not hold: found 3. " in text
+    assert "the refused rows are kept on its branch refused_1 for 7 days." in text
+    assert "run `lakehouse retry silver.t`; " in text
+    assert text.endswith("with `lakehouse publish silver.t --run 0123abcd --why …`.")
+
+
+def test_where_nothing_was_staged_no_branch_is_named_and_nothing_can_be_published() -> None:
+    text = described(Refused("silver.t", "w", 7))
+    assert "branch" not in text
+    assert "lakehouse publish" not in text

@@ -61,12 +61,6 @@ defs = dg.Definitions([quick, broken], asset_checks=[alone])
 
 
 @pytest.fixture
-def instance(settings: Settings) -> Iterator[dg.DagsterInstance]:
-    with open_instance(settings) as instance:
-        yield instance
-
-
-@pytest.fixture
 def ui(instance: dg.DagsterInstance) -> Iterator[Any]:
     target = LoadableTargetOrigin(python_file=__file__, attribute="defs")
     origin = InProcessCodeLocationOrigin(target, location_name=SAMPLES)

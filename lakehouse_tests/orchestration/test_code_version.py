@@ -12,6 +12,7 @@ import pytest
 
 from lakehouse.orchestration.dagster_internals import asset_graph
 from lakehouse.orchestration.functions.function_code import default_code_version
+from lakehouse_tests.cli.projects import forget
 
 pytestmark = pytest.mark.unit
 
@@ -70,18 +71,10 @@ Version = Callable[..., str]
 
 @pytest.fixture
 def version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Version]:
-    """Write the project with something replaced in a module, import it, and return the code
-    version of its asset.
-    """
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     folder = tmp_path / "shop"
     folder.mkdir()
-
-    def forget() -> None:
-        for name in [name for name in sys.modules if name.partition(".")[0] == "shop"]:
-            del sys.modules[name]
-        importlib.invalidate_caches()
 
     def write(module: str = "fruits", old: str = "", new: str = "") -> str:
         (folder / "__init__.py").write_text("")
@@ -89,13 +82,14 @@ def version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Version
             assert name != module or old in text
             changed = text.replace(old, new, 1) if name == module else text
             (folder / f"{name}.py").write_text(dedent(changed))
-        forget()
+        forget("shop")
+        importlib.invalidate_caches()
         asset = importlib.import_module("shop.fruits").fruits
         (found,) = asset.code_versions_by_key.values()
         return found
 
     yield write
-    forget()
+    forget("shop")
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,4 @@
-"""What is not public in Dagster: looked at for the version that is installed, used where it is
-said to be, and there.
-"""
+"""The private names of Dagster exist in the installed version, and one module uses them."""
 
 import ast
 from importlib import import_module

@@ -1,8 +1,5 @@
-"""What is found by importing a package of assets, and what is said of a file in it that cannot
-be right.
-"""
+"""Discovery in a package of assets, and the errors of its declarations."""
 
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from textwrap import dedent
@@ -11,6 +8,7 @@ import pytest
 
 from lakehouse.errors import DeclarationError
 from lakehouse.orchestration.discovery import declared_assets, declared_tables, modules_of
+from lakehouse_tests.cli.projects import forget
 
 pytestmark = pytest.mark.unit
 
@@ -34,7 +32,6 @@ def table(name: str, column_type: str = "int", reads: str = "silver.a") -> str:
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    before = set(sys.modules)
     monkeypatch.syspath_prepend(tmp_path)
 
     def write(modules: Mapping[str, str]) -> str:
@@ -45,9 +42,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         return "some_assets"
 
     yield write
-    for name in set(sys.modules) - before:
-        if name.startswith("some_assets"):
-            del sys.modules[name]
+    forget("some_assets")
 
 
 Write = Callable[[Mapping[str, str]], str]
@@ -88,107 +83,72 @@ def test_a_table_and_its_quarantine_inherit_the_upkeep_of_their_layer(
     }
 
 
-def test_two_files_that_declare_one_table_are_both_named(package: Write) -> None:
-    modules = modules_of(package({"a": table("a"), "mine": table("a")}))
-    with pytest.raises(
-        DeclarationError,
-        match=(
-            r"^silver\.a is declared twice, in some_assets\.a and in some_assets\.mine; exp"
+SECOND = """
+from lakehouse.iceberg.read.inputs import latest
+from lakehouse.orchestration.iceberg_asset import iceberg_asset
+from some_assets.a import TABLE
+
+
+@iceberg_asset(TABLE, inputs={"given": latest("silver.a")})
+def other(given):
+    return given
+"""
+WRITE = "write=Overwrite())"
+NOT_NULL = "from lakehouse.iceberg.rules.rows import not_null\n"
+REFUSING = 'write=Overwrite(), rules=[not_null("id")], quarantine_name="silver.b")'
+REFERENCES = "from lakehouse.iceberg.rules.unique_and_references import references\n"
+RULE = 'rules=[references("id", "silver.aa")], write=Overwrite())'
+PEOPLE = 'write=Overwrite(), subject="id")'
+
+
+@pytest.mark.parametrize(
+    ("modules", "message"),
+    [
+        (
+            {"a": table("a"), "mine": table("a")},
+            r"^silver\.a is declared twice, in some_assets\.a and in some_assets\.mine; exp",
         ),
-    ):
-        declared_tables(modules)
-
-
-def test_a_file_that_cannot_be_imported_is_named(package: Write) -> None:
-    with pytest.raises(
-        DeclarationError,
-        match=(
-            r"^some_assets/a\.py:1 cannot be imported: ModuleNotFoundError: No module named"
-            r" 'nowhere'\."
+        (
+            {"a": "import nowhere"},
+            r"^some_assets/a\.py:1 cannot be imported: ModuleNotFoundError: No module named",
         ),
-    ):
-        modules_of(package({"a": "import nowhere"}))
-
-
-def test_an_input_that_nothing_declares_is_named(package: Write) -> None:
-    modules = modules_of(package({"a": table("a"), "b": table("b", reads="silver.aa")}))
-    with pytest.raises(
-        DeclarationError,
-        match=(
-            r"^silver\.b: input given is silver\.aa, which nothing declares; did you mean"
-            r" silver\.a\?"
+        (
+            {"a": table("a"), "b": table("b", reads="silver.aa")},
+            r"^silver\.b: input given is silver\.aa, which nothing declares; did you mean silver\.a\?",
         ),
-    ):
-        declared_assets(modules)
-
-
-def test_a_file_that_cannot_be_parsed_is_named_and_not_one_that_imports_it(
-    package: Write,
+        (
+            {"a_gold": "import some_assets.b_silver", "b_silver": "A = 1\nB = (\n"},
+            r"^some_assets/b_silver\.py:2 cannot be imported: SyntaxError: '\(' was never closed",
+        ),
+        (
+            {"a": NOT_NULL + table("a").replace(WRITE, REFUSING), "b": table("b")},
+            r"^silver\.b is declared in some_assets\.b, and is the quarantine of silver\.a too",
+        ),
+        (
+            {"a": table("a"), "b": SECOND},
+            r"^silver\.a is computed twice, in some_assets\.a and in some_assets\.b;",
+        ),
+        (
+            {"a": table("a"), "b": REFERENCES + table("b").replace(WRITE, RULE)},
+            r"reads silver\.aa, which nothing declares; did you mean silver\.a\?",
+        ),
+        (
+            {"a": table("a").replace(WRITE, PEOPLE), "b": table("b")},
+            r"^silver\.b has id \(the subject in silver\.a\), and declares no",
+        ),
+    ],
+    ids=[
+        *("table declared twice", "no such module", "undeclared input", "syntax error"),
+        *("quarantine's name", "two functions", "undeclared table in a rule", "no subject"),
+    ],
+)
+def test_a_declaration_that_cannot_be_right_is_named(
+    package: Write, modules: Mapping[str, str], message: str
 ) -> None:
-    modules = {"a_gold": "import some_assets.b_silver", "b_silver": "A = 1\nB = (\n"}
-    with pytest.raises(
-        DeclarationError,
-        match=(
-            r"^some_assets/b_silver\.py:2 cannot be imported: SyntaxError: '\(' was never"
-            r" closed"
-        ),
-    ):
-        modules_of(package(modules))
-
-
-def test_a_table_that_has_the_name_of_a_quarantine_is_refused(package: Write) -> None:
-    refusing = 'write=Overwrite(), rules=[not_null("id")], quarantine_name="silver.b")'
-    written = "from lakehouse.iceberg.rules.rows import not_null\n" + table("a").replace(
-        "write=Overwrite())", refusing
-    )
-    modules = modules_of(package({"a": written, "b": table("b")}))
-    with pytest.raises(
-        DeclarationError,
-        match=(
-            r"^silver\.b is declared in some_assets\.b, and is the quarantine of silver\.a too"
-        ),
-    ):
-        declared_tables(modules)
-
-
-def test_two_functions_of_one_table_are_both_named(package: Write) -> None:
-    second = """
-    from lakehouse.iceberg.read.inputs import latest
-    from lakehouse.orchestration.iceberg_asset import iceberg_asset
-    from some_assets.a import TABLE
-
-
-    @iceberg_asset(TABLE, inputs={"given": latest("silver.a")})
-    def other(given):
-        return given
-    """
-    modules = modules_of(package({"a": table("a"), "b": dedent(second)}))
-    with pytest.raises(
-        DeclarationError,
-        match=(r"^silver\.a is computed twice, in some_assets\.a and in some_assets\.b;"),
-    ):
-        declared_assets(modules)
-
-
-def test_a_rule_that_reads_what_nothing_declares_is_named(package: Write) -> None:
-    rule = 'rules=[references("id", "silver.{}")], write=Overwrite())'
-    imports = "from lakehouse.iceberg.rules.unique_and_references import references\n"
-    written = imports + table("b").replace("write=Overwrite())", rule.format("aa"))
-    with pytest.raises(
-        DeclarationError,
-        match=r"reads silver\.aa, which nothing declares; did you mean silver\.a\?",
-    ):
-        declared_assets(modules_of(package({"a": table("a"), "b": written})))
-
-
-def test_a_table_that_holds_people_and_does_not_say_who_is_named(package: Write) -> None:
-    people = table("a").replace("write=Overwrite())", 'write=Overwrite(), subject="id")')
-    modules = modules_of(package({"a": people, "b": table("b")}))
-    with pytest.raises(
-        DeclarationError,
-        match=r"^silver\.b has id \(the subject in silver\.a\), and declares no",
-    ):
-        declared_assets(modules)
+    with pytest.raises(DeclarationError, match=message):
+        found = modules_of(package(modules))
+        declared_tables(found)
+        declared_assets(found)
 
 
 def test_a_table_that_is_made_elsewhere_may_be_read(package: Write) -> None:

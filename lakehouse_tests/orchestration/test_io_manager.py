@@ -1,6 +1,4 @@
-"""Plain assets through the IO manager: frames of Spark and pandas, declared tables and
-undeclared ones, partitions.
-"""
+"""Plain assets through the IO manager: frames, declared tables, partitions."""
 
 from dataclasses import replace
 from datetime import date, datetime, timedelta

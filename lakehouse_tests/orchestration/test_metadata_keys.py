@@ -1,6 +1,4 @@
-"""The records of a run's outcome: what is written to Dagster's metadata is read back, of runs of
-the version before too, and one module alone names the keys.
-"""
+"""Records are read back from Dagster's metadata, also of the version before."""
 
 import dagster as dg
 import pytest

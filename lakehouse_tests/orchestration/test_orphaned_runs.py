@@ -9,15 +9,8 @@ import dagster as dg
 import pytest
 from dagster._core.events import EngineEventData
 
-from lakehouse.orchestration.runs.instance import open_instance
 from lakehouse.orchestration.runs.orphaned_runs import fail_orphaned_runs
 from lakehouse.spark.processes import Process, started_at
-
-
-@pytest.fixture
-def instance(settings):
-    with open_instance(settings) as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -22,20 +22,6 @@ def groups(owing: dict[str, frozenset[str]], **how: object) -> list[str]:
     return ["".join(group) for group in grouped(owing, KEYS, **how)]  # type: ignore[arg-type]
 
 
-def test_gaps_are_no_boundary() -> None:
-    assert groups(dict.fromkeys("hba", BOTH)) == ["abh"]
-    assert groups({}) == []
-
-
-def test_what_other_tables_owe_is_a_run_of_its_own() -> None:
-    assert groups({"a": BOTH, "b": GOLD, "c": BOTH, "h": GOLD}) == ["ac", "bh"]
-
-
-def test_without_gaps_neighbours_that_the_same_tables_owe_are_one_run() -> None:
-    owing = {"a": BOTH, "b": BOTH, "c": GOLD, "e": GOLD, "f": GOLD}
-    assert groups(owing, leaves_gaps=False) == ["ab", "c", "ef"]
-
-
 def test_many_rows_divide_runs_and_one_large_partition_is_one() -> None:
     rows = {"a": MOST_ROWS / 2, "b": MOST_ROWS / 2, "c": 1, "d": 3 * MOST_ROWS}
     assert groups(dict.fromkeys("abcde", GOLD), rows=rows) == ["ab", "c", "d", "e"]

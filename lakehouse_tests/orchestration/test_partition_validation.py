@@ -1,6 +1,4 @@
-"""What cannot be right about partitions is said at load, with what was found and what was
-expected.
-"""
+"""Invalid partitions are an error at load that names found and expected values."""
 
 import dagster as dg
 import pytest

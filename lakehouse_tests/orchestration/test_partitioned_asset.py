@@ -1,13 +1,10 @@
-"""A partitioned table as a Dagster asset: the partitions of the run are replaced, audited and
-shown.
-"""
+"""A partitioned table as an asset: its run replaces, audits and shows the partitions."""
 
 from datetime import date
 
 import dagster as dg
 import pytest
 
-from lakehouse.iceberg.read.inputs import latest
 from lakehouse.iceberg.rules.rows import between
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
 from lakehouse.tables.table import Column, IcebergTable, OverwritePartitions
@@ -26,10 +23,6 @@ TABLE = IcebergTable(
 
 @pytest.fixture
 def days(embedded_engine):
-    """An asset of one row for each day of the run; `v` says what is in the rows, `shift` moves
-    them to other days.
-    """
-
     def make(v=1, shift=0):
         @iceberg_asset(TABLE, partitions_def=DAYS)
         def compute():
@@ -105,28 +98,3 @@ def test_checks_alone_look_at_the_partitions_of_the_run(build, days):
     assert result.success, result.messages
     (check,) = [check for check in result.checks if check.name == "between_v"]
     assert (check.metadata["total_rows"], check.metadata["partitions"]) == (1, ["2024-01-02"])
-
-
-def test_an_input_can_be_narrowed_to_the_partitions_of_the_run(build, days, embedded_engine):
-    copy = IcebergTable(
-        "gold.copies",
-        "Copies.",
-        [Column("day", "date"), Column("v", "int")],
-        partitioning=["day"],
-        write=OverwritePartitions(by="day"),
-    )
-
-    @iceberg_asset(copy, inputs={"days": latest("silver.days", by="day")}, partitions_def=DAYS)
-    def copies(days):
-        return days
-
-    build(days(), partition=("2024-01-01", "2024-01-02"))
-    result = build(
-        days(),
-        copies,
-        selection=dg.AssetSelection.assets(["gold", "copies"]),
-        partition="2024-01-02",
-    )
-
-    assert result.success, result.messages
-    assert result.asset("gold.copies").metadata["dagster/partition_row_count"] == 1

@@ -1,6 +1,4 @@
-"""One look at each of mail, Slack, Teams, Telegram and a webhook, as they are sent: whole
-lines, and rows as text.
-"""
+"""Alerts as a webhook, Slack and mail receive them."""
 
 import socketserver
 import threading

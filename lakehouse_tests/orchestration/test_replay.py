@@ -1,6 +1,4 @@
-"""The refused rows of a table are judged again, by the runs that read them, after its function was
-corrected.
-"""
+"""Refused rows of a table are computed again after its function was corrected."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -79,10 +77,6 @@ def on(day: int) -> date:
 
 @dataclass
 class Shop:
-    """Orders by day, as merged, and their total; the function that reads numbers is wrong at
-    first.
-    """
-
     engine: Engine
     settings: Settings
     is_corrected: bool = False

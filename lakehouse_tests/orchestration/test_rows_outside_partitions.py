@@ -1,6 +1,4 @@
-"""A partitioned table with the obvious input, in Dagster: what is owed is run, and no row is
-lost.
-"""
+"""Stale partitions of a table are computed, and no row outside of them is lost."""
 
 from collections.abc import Callable
 from dataclasses import replace

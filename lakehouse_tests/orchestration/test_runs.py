@@ -18,9 +18,6 @@ from lakehouse_tests.processes import KILLED, Child, start, wait_for
 
 
 def endless_run() -> str:
-    """Run an asset whose Spark job does not end; return how the run ended. For a process of its
-    own.
-    """
     settings = Settings.from_env()
     engine = open_engine(settings)
     began = settings.home / "began"

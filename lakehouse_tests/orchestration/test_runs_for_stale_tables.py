@@ -167,9 +167,6 @@ EVERY = DAILY.get_partition_keys()
 
 
 def some_chain(chance: random.Random) -> tuple[Downstream, dict[str, list[str]]]:
-    """Tables of days that are computed from one another, with what each of them is computed
-    from.
-    """
     reads: dict[str, list[str]] = {}
     for position, name in enumerate(NAMES):
         before = chance.sample(NAMES[:position], min(position, chance.randint(0, 2)))
@@ -244,8 +241,7 @@ def test_an_asset_that_knows_only_ranges_is_computed_without_gaps(settings: Sett
 def test_many_rows_of_the_source_divide_the_runs(
     settings: Settings, raw: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (partition_groups, partition_groups):
-        monkeypatch.setattr(module, "MOST_ROWS", 2)
+    monkeypatch.setattr(partition_groups, "MOST_ROWS", 2)
     assets = [asset(raw), asset("silver.days", raw, by=DAILY)]
     downstream = Downstream(dg.Definitions(assets=assets).resolve_asset_graph(), raw)
     table = days_table("silver.days")

@@ -16,6 +16,7 @@ from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.orchestration.discovery import declared_assets, modules_of
 from lakehouse.orchestration.table_function import function_of
 from lakehouse.tables.table import Append, Column, IcebergTable
+from lakehouse_tests.cli.projects import forget
 from lakehouse_tests.frames import frame_of
 from lakehouse_tests.iceberg.declarations import content, rows_of
 
@@ -65,21 +66,17 @@ def define(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Define]:
     folder.mkdir()
     (folder / "__init__.py").write_text("")
 
-    def forget() -> None:
-        for name in [name for name in sys.modules if name.partition(".")[0] == "shop"]:
-            del sys.modules[name]
-        importlib.invalidate_caches()
-
     def write_files(
         query: str = QUERY, asset: str = "daily = sql_asset(TABLE, inputs=INPUTS)"
     ) -> dg.AssetsDefinition:
         (folder / "sales_daily.py").write_text(f"{SALES}\n{asset}\n")
         (folder / "sales_daily.sql").write_text(query)
-        forget()
+        forget("shop")
+        importlib.invalidate_caches()
         return importlib.import_module("shop.sales_daily").daily
 
     yield write_files
-    forget()
+    forget("shop")
 
 
 def version(asset: dg.AssetsDefinition) -> str | None:

@@ -16,9 +16,6 @@ TABLE = IcebergTable(
 
 @pytest.fixture
 def prices(embedded_engine):
-    """A table of two commits, the first of them tagged; the snapshot and the moment of the
-    first.
-    """
     name = embedded_engine.catalog.sql_name(SOURCE)
     embedded_engine.sql(f"CREATE NAMESPACE {embedded_engine.catalog.name}.bronze")
     embedded_engine.sql(f"CREATE TABLE {name} (price int)")

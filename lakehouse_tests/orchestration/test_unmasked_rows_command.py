@@ -1,6 +1,4 @@
-"""The command that shows the rows of a sample in clear: as a shell takes it, whatever a file is
-called.
-"""
+"""The command that shows sample rows unmasked is valid in a shell."""
 
 import shlex
 

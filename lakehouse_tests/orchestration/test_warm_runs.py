@@ -72,11 +72,6 @@ class Shop:
         )
 
     def launch(self) -> str:
-        """Launch a run, and return its id.
-
-        :raises DagsterInvariantViolationError: if Dagster's own launcher would have to start it,
-            which has no code server here.
-        """
         run = self.asked_for()
         self.launcher.launch_run(LaunchRunContext(run, workspace=None))
         return run.run_id

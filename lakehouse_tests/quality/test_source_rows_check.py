@@ -1,6 +1,4 @@
-"""The check that is there by default: what became of each source row, in tables that keep the
-source of their rows.
-"""
+"""The default check that counts the outcome of each source row."""
 
 from collections import Counter
 from dataclasses import replace

@@ -6,7 +6,6 @@ from pathlib import Path
 
 
 def _day(n: int) -> str:
-    """A day as a till writes it before it is replaced, and after."""
     return f"{1 + n % 28}.3.2026" if n < 20 else f"2026-03-{1 + n % 28:02}"
 
 
@@ -115,7 +114,6 @@ REFUSED: Mapping[str, tuple[bytes, str]] = {
 
 
 def put(folder: Path, name: str, text: str | bytes) -> Path:
-    """Write a file, compressed where its name says so."""
     folder.mkdir(parents=True, exist_ok=True)
     content = text if isinstance(text, bytes) else text.encode()
     path = folder / name

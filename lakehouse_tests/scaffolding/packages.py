@@ -17,7 +17,6 @@ TODAY = date(2026, 6, 1)
 
 
 def empty_project(folder: Path, package: str) -> AssetsFolder:
-    """Make an empty assets package."""
     assets = folder / package / "assets"
     assets.mkdir(parents=True)
     for package_folder in (assets.parent, assets):
@@ -28,19 +27,16 @@ def empty_project(folder: Path, package: str) -> AssetsFolder:
 def begin_feed(
     project: AssetsFolder, name: str, *paths: Path, time_zone: str = "UTC"
 ) -> list[Path]:
-    """Write a feed, as `lakehouse new feed` does."""
     plan = plan_feed(read_samples(open_samples(paths)), name, time_zone, TODAY)
     return write_files(feed_files(plan, project))
 
 
 def imported(project: AssetsFolder, table: str) -> ModuleType:
-    """Import the file of a table."""
     importlib.invalidate_caches()
     return importlib.import_module(f"{project.package}.{table}")
 
 
 def complaints(folder: Path, root: Path, *, config: Path | None = None) -> str:
-    """Return the output of the linter and the formatter for a folder of a project."""
     ruff = str(Path(sys.executable).with_name("ruff"))
     settings = ["--config", str(config)] if config else ["--isolated"]
     commands = (

@@ -26,7 +26,6 @@ pytestmark = pytest.mark.unit
 
 @pytest.fixture
 def new_feed(tmp_path, monkeypatch):
-    """Declare a feed from one file, and import its tables."""
     monkeypatch.syspath_prepend(tmp_path)
 
     def declare(name: str, text: str):

@@ -21,19 +21,16 @@ pytestmark = pytest.mark.unit
 
 
 def planned(folder: Path, *texts: str, max_rows: int = 1000) -> FeedPlan:
-    """The plan for files with these texts."""
     paths = [put(folder, f"file_{number}.csv", text) for number, text in enumerate(texts)]
     samples = read_samples(open_samples(paths), max_rows=max_rows)
     return plan_feed(samples, "kind", "UTC", date(2026, 6, 1))
 
 
 def types(plan: FeedPlan) -> dict[str, str]:
-    """The types of a plan's columns."""
     return {column.name: column.type for column in plan.columns}
 
 
 def typed(name: str, *texts: str | None) -> Reading:
-    """How a column with these texts is read."""
     return reading_of(profile_column(name, "", pa.array(texts, pa.string())))
 
 
@@ -247,7 +244,6 @@ def test_the_nearest_key_is_reported(tmp_path):
 
 
 def days_of(header: str, line: str) -> list[str]:
-    """Files of four days, each with the same twelve stations and values of its own."""
     return [
         f"{header}\n" + "".join(line.format(n=n, day=day, value=day * n) for n in range(12))
         for day in range(1, 5)

@@ -22,8 +22,6 @@ ZONE = "Europe/London"
 
 @pytest.fixture
 def land(spark, settings):
-    """Ingest a folder of files, or one, into a project, and return the engine."""
-
     def ingested(project: Project, feed: str, path):
         result = ingest(
             project.definitions,

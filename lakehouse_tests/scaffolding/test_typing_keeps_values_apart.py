@@ -67,20 +67,17 @@ _columns = st.tuples(st.sampled_from((*IDENTIFIERS, *UNKNOWN, *MEASURES, *TIMES)
 
 
 def read(name: str, texts: list[str]) -> PlannedColumn:
-    """How `new feed` reads a column."""
     profile = profile_column(name, "", pa.array(texts))
     return PlannedColumn(name, profile, reading_of(profile), is_optional=False)
 
 
 def typed_sql(column: str, planned: PlannedColumn) -> str:
-    """What silver computes of a delivered column."""
     delivered = replace(planned, name=column, profile=replace(planned.profile, name=column))
     code = conversion(delivered) or repr(column)
     return cast_sql(eval(code, vars(written_forms).copy()), planned.type)
 
 
 def merged(name: str, texts: list[str], values: list[object]) -> dict[object, list[str]]:
-    """Texts of a column that became equal, by the value."""
     equal: dict[object, list[str]] = {}
     for text, value in zip(texts, values, strict=True):
         if value is not None and not is_nothing(text):
@@ -90,8 +87,6 @@ def merged(name: str, texts: list[str], values: list[object]) -> dict[object, li
 
 @pytest.fixture
 def keeps_apart(spark):
-    """Type columns in one query, and compare the numbers of different values."""
-
     def check(columns: list[tuple[str, list[str]]]) -> None:
         planned = [read(name, texts) for name, texts in columns]
         readings = [column.reading for column in planned]

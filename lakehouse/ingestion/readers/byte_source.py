@@ -1,6 +1,4 @@
-"""Byte streams between a delivered file and its parser: hash, decompress, limit read-ahead,
-append a tail.
-"""
+"""Byte streams from a delivered file to its parser: hash, decompress, limit, append a tail."""
 
 import gzip
 import hashlib

@@ -167,9 +167,7 @@ def _fields(delimiter: str, between: bytes) -> bytes:
 
 
 def _cut(delimiter: str) -> bytes:
-    """Return the pattern of a quoted value at the end of a text, either open or possibly
-    closed.
-    """
+    """Return the pattern of a quoted value at the end of a text, open or possibly closed."""
     start = rb"(?<=[" + re.escape(delimiter.encode()) + rb"\r\n])"
     is_open = rb'(?P<open>(?:"[^"]*+")*+"[^"]*+\Z)'
     return start + rb"(?:" + is_open + rb'|(?P<closed>(?:"[^"]*+")++\Z))'
@@ -330,9 +328,7 @@ class CsvReader:
 
 
 def _check_no_header(batch: "pa.RecordBatch", rows_before: int) -> None:
-    """Reject a header repeated among the rows, as in concatenated files; a single name may be a
-    value.
-    """
+    """Reject a header repeated among the rows; a single name may be a value."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

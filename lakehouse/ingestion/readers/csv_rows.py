@@ -1,6 +1,4 @@
-"""Split a CSV file into the bytes of each row, consistent with Arrow, to remove rows and leave
-all others unchanged.
-"""
+"""Split a CSV file into the bytes of each row, as Arrow does, to remove some of them."""
 
 import re
 from codecs import BOM_UTF8

@@ -1,6 +1,4 @@
-"""Split a file of any format into the bytes of its rows, to remove some and leave others
-unchanged.
-"""
+"""Split a file of any format into the bytes of its rows, to remove some of them."""
 
 from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass

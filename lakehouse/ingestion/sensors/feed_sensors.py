@@ -165,9 +165,7 @@ class FeedAutomation:
         requests: FeedRunRequests,
         seconds: float,
     ) -> list[dg.RunRequest] | dg.SkipReason:
-        """Return the runs that are needed. If there are none, wait some seconds for a run to
-        finish or a file to arrive.
-        """
+        """Return the runs that are needed; wait some seconds for the first one."""
         until = time.monotonic() + seconds
         assert context.repository_def is not None
         graph, instance = graph_of_repository(context.repository_def), context.instance

@@ -200,9 +200,7 @@ class _BlockedTables:
         return [run] if run else []
 
     def _without_blocked(self, stale: PendingRun) -> PendingRun | None:
-        """Return a run without tables that would be blocked again and what depends only on
-        them.
-        """
+        """Return a run without tables that would be blocked again and their dependents."""
         kept: list[str] = []
         left_out: set[str] = set()
         for table in stale.tables:

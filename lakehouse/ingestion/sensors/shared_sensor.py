@@ -224,9 +224,7 @@ class FeedPolling:
             yield feed_state
 
     def _refresh_catalog(self, engine: Engine, graph: "AssetGraph") -> Engine:
-        """Query the catalog if the cache expired, and return an engine whose catalog is fixed
-        then.
-        """
+        """Query the catalog if the cache expired, and return an engine with a fixed catalog."""
         if time.monotonic() < self._locations_until:
             return engine
         pinned_catalog = engine.catalog.with_cached_locations(self.declared)

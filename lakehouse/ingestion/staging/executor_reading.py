@@ -1,6 +1,4 @@
-"""Reading delivered files on Spark executors, if they are many or large; otherwise the driver
-is faster.
-"""
+"""Read delivered files on Spark executors, if they are many or large."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence

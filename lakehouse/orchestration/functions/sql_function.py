@@ -92,9 +92,7 @@ def _token(match: re.Match[str]) -> tuple[Kind, str] | None:
 
 
 def _comment_end(text: str, start: int) -> int:
-    """Return the end of a bracketed comment; comments nest, and an unclosed one ends with the
-    text.
-    """
+    """Return the end of a bracketed comment, which may be nested or unclosed."""
     depth = 0
     for mark in _COMMENT_MARK.finditer(text, start):
         depth += 1 if mark[0] == "/*" else -1

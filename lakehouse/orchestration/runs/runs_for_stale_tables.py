@@ -267,10 +267,7 @@ class Downstream:
         return [PendingRun(tables, guards=self._guards(tables))] if tables else []
 
     def _guards(self, tables: Iterable[str]) -> tuple[dg.AssetCheckKey, ...]:
-        """Return the blocking checks of sources that are not part of the run.
-
-        Only standalone checks: the checks of a write passed before it was published.
-        """
+        """Return the standalone blocking checks of sources that are not part of the run."""
         graph, computed = self._graph, set(tables)
         read = {source for table in computed for source in self.sources(table)} - computed
         return tuple(

@@ -1,8 +1,4 @@
-"""Uploads the code of this process as an archive for jobs: the lakehouse and the project.
-
-A job imports from it, so each run uses the code of the process that started it, without a
-separate deployment.
-"""
+"""Upload the code of this process as an archive, which a job of any host imports."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

@@ -1,3 +1,1 @@
-"""Runs that start as forks of a process that has imported Dagster, Spark and Iceberg; a new
-Python process needs seconds for these imports.
-"""
+"""Runs as forks of a process with loaded modules, which take seconds to import."""

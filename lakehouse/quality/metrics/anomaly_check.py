@@ -271,7 +271,7 @@ def _compare(
 
 
 def _newest(table: str, of_run: Sequence[Metric], past: Sequence[Metric]) -> list[Metric]:
-    """Return the run's metrics of a table; if it did not write it, the last of each metric."""
+    """Return the run's metrics of a table, or the last of each if it did not write it."""
     table_metrics = [metric for metric in of_run if metric.table == table]
     if any(metric.name == RECORD_COUNT for metric in table_metrics):
         return table_metrics

@@ -1,16 +1,11 @@
-"""Generate one CSV file of transactions per day, and the expected results.
-
-Generate the rows of all files: transactions with known numbers of defects.
-
-Rates are shares of all rows, rounded down to entire rows.
-"""
+"""Generate one CSV file of transactions per day, and the expected results."""
 
 import gzip
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import date
 from itertools import count
 from pathlib import Path
@@ -414,7 +409,7 @@ def generate(
         _write_days(arguments, staging, end_step)
         truth = truth_of([staging / name for name in arguments.file_names], each=end_step)
         end_step()
-        content = {"arguments": arguments.as_json(), **truth.as_json()}
+        content = {"arguments": arguments.as_json(), **asdict(truth)}
         text = json.dumps(content, indent=1) + "\n"
         (staging / TRUTH).write_text(text, encoding="utf-8")
     return Generated(tuple(out / name for name in arguments.file_names), out / TRUTH, truth)

@@ -1,13 +1,7 @@
-"""Compute the expected tables for any set of delivered files, regardless of their order.
-
-Parse the rows of delivered files and find their defects, independently of the generator.
-
-The parser is strict and only accepts what the generator writes; a lenient reader may accept
-more.
-"""
+"""Compute the expected tables for delivered files, independently of the generator."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
@@ -243,10 +237,6 @@ class Truth:
     clean_by_day: Mapping[str, int]
     customers: int
     daily_summary: Sequence[DaySummary]
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the values as stored in `truth.json`."""
-        return asdict(self)
 
 
 def truth_of(files: Sequence[Path], *, each: Callable[[], None] = lambda: None) -> Truth:

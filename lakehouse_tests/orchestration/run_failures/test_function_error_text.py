@@ -1,6 +1,4 @@
-"""What is said where the function of a table is wrong: one line with the table, the function
-and the cause.
-"""
+"""The message of a failed table function: one line with table, function and cause."""
 
 import re
 

@@ -1,6 +1,4 @@
-"""What is said of an error in a table about people: its kind and its place, and no text that
-may quote a row.
-"""
+"""Errors of a table with personal data show their kind and place, and no row."""
 
 import traceback
 from dataclasses import replace

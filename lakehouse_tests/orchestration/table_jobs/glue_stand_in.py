@@ -1,6 +1,4 @@
-"""Stands in for AWS Glue, which no emulator runs jobs of: it starts the script of a job as a process
-of its own, with the job's arguments, and nothing of this one but its Python.
-"""
+"""Replaces AWS Glue, which no emulator runs: starts the script of a job as a process."""
 
 import os
 import subprocess

@@ -58,8 +58,6 @@ def figures():
 
 
 class ServerlessStub:
-    """Takes a job, which ends at once in a state; until it is cancelled where that is RUNNING."""
-
     def __init__(self, state: str) -> None:
         self.state, self.started, self.cancelled = state, {}, []
         self.meta = SimpleNamespace(region_name="eu-central-1")
@@ -113,8 +111,6 @@ def make_table(settings: Settings) -> None:
 
 @pytest.fixture
 def run(aws_settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """What runs the asset in a job of a service, by a stub, started with some parameters."""
-
     def ran(service: str, stub: Any, params: dict[str, Any]) -> RunResult:
         file = tmp_path / "job.json"
         file.write_text(json.dumps(params))

@@ -1,6 +1,4 @@
-"""Tables computed in a job of Glue: the very script, started by a stand-in for Glue, with catalog and
-files on moto.
-"""
+"""Tables computed by the real job script, started in place of Glue, on moto."""
 
 import os
 import signal
@@ -170,10 +168,6 @@ class Shop:
         listed = self._s3.list_objects_v2(Bucket="lake", Prefix="jobs/runs/")
         return [item["Key"] for item in listed.get("Contents", ())]
 
-    def materializations(self, table: str) -> int:
-        with open_instance(self.settings) as instance:
-            return len(instance.fetch_materializations(asset_key(table), limit=9).records)
-
     def recorded_snapshots(self, table: str) -> list[int]:
         with open_instance(self.settings) as instance:
             records = instance.fetch_materializations(asset_key(table), limit=9).records
@@ -246,7 +240,6 @@ def land_orders(settings: Settings) -> None:
 
 
 def publish_slow(settings: Settings) -> dict[str, Any]:
-    """Publish a row as the job would, and return the message that tells it."""
     rows = pa.table({"day": [date(2026, 1, 1)], "total": pa.array([10], pa.int64())})
     client = Catalog.of(settings).client
     client.create_namespace("gold")
@@ -318,7 +311,7 @@ def test_an_interrupt_stops_the_job(shop: Shop) -> None:
     run_interrupted(shop, "slow begins")
 
     assert shop.glue.stopped == {"jr_0"}
-    assert shop.materializations("gold.slow") == 0
+    assert shop.recorded_snapshots("gold.slow") == []
     assert shop.left == []
 
 
@@ -335,4 +328,4 @@ def test_a_job_without_a_result_fails_the_run(shop: Shop, script: str, failure: 
 
     assert not result.success
     assert f"The job glue:lakehouse of gold.slow {failure}" in str(result.messages)
-    assert shop.materializations("gold.slow") == 0
+    assert shop.recorded_snapshots("gold.slow") == []

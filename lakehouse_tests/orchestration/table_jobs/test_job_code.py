@@ -23,9 +23,6 @@ TOTALS = "code_shop/totals.sql"
 
 @pytest.fixture
 def project(aws_settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """A project of two packages, one module and an environment, of which all is imported but
-    a package.
-    """
     for name in ("code_shop/__init__.py", "code_help.py", "code_idle/__init__.py"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("A = 1\n")
@@ -95,36 +92,26 @@ def test_a_changed_script_is_put_there_again(project):
     assert b"fetch_code" in store.open(SCRIPT).read()
 
 
-def test_what_lies_in_a_package_and_is_no_code_of_it_stays(project, tmp_path):
-    for name in ("key.pem", "orders.csv", "home/lake.parquet", "notes.txt", "sub/rates.csv"):
-        file = tmp_path / "code_shop" / name
-        file.parent.mkdir(exist_ok=True)
-        file.write_text("values")
-    store = open_bucket(project)
-    names = names_in(store, publish_code(project, store))
-
-    assert [name for name in names if name.startswith("code_shop/")] == [
-        "code_shop/__init__.py",
-        "code_shop/totals.sql",
-    ]
-
-
-def test_declared_data_of_a_package_goes_along(project, tmp_path):
+@pytest.mark.parametrize(
+    ("package_data", "data"),
+    [
+        ("", []),
+        ('"*" = ["*.csv"]\ncode_shop = ["rates.*"]\n', ["rates.json", "sub/rates.csv"]),
+    ],
+)
+def test_of_what_lies_in_a_package_its_code_and_declared_data_go_along(
+    project, tmp_path, package_data, data
+):
     (tmp_path / "code_shop" / "sub").mkdir()
-    for name in ("rates.json", "secret.json", "sub/rates.csv", "key.pem"):
+    for name in ("rates.json", "secret.json", "sub/rates.csv", "key.pem", "notes.txt"):
         (tmp_path / "code_shop" / name).write_text("values")
-    (tmp_path / "pyproject.toml").write_text(
-        '[tool.setuptools.package-data]\n"*" = ["*.csv"]\ncode_shop = ["rates.*"]\n'
-    )
+    declared = f"[tool.setuptools.package-data]\n{package_data}"
+    (tmp_path / "pyproject.toml").write_text(declared)
     store = open_bucket(project)
     names = names_in(store, publish_code(project, store))
 
-    assert [name for name in names if name.startswith("code_shop/")] == [
-        "code_shop/__init__.py",
-        "code_shop/rates.json",
-        "code_shop/sub/rates.csv",
-        "code_shop/totals.sql",
-    ]
+    sent = [name.partition("/")[2] for name in names if name.startswith("code_shop/")]
+    assert sent == ["__init__.py", *data, "totals.sql"]
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,6 @@ DAYS = 60
 
 
 def weekly(seed: int, *, noise: float | None = None, days: int = DAYS) -> list[Point]:
-    """Return counts of some hundred to a million: five full days and two quiet ones, a trend,
-    and lognormal noise.
-    """
     draw = random.Random(seed)
     size = draw.choice([300, 2_000, 50_000, 1_000_000])
     spread = draw.uniform(0.02, 0.1) if noise is None else noise

@@ -1,6 +1,4 @@
-"""A run whose numbers are unlike those of the weeks before warns, by a check of the table;
-nothing is stopped.
-"""
+"""A check warns about a run with unusual metrics, and stops nothing."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

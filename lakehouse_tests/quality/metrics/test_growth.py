@@ -33,10 +33,6 @@ def test_it_is_counted_from_the_midnight_of_the_table():
     assert rows_before(found, midnight_of(at, ZoneInfo("Asia/Kuala_Lumpur"))) == 0
 
 
-def test_a_table_that_began_today_grew_by_all_it_has():
-    assert rows_before(history((MONDAY + timedelta(hours=9), 40)), MONDAY) == 0
-
-
 def test_it_is_not_known_where_the_past_has_expired():
     kept = history((MONDAY + timedelta(hours=9), 40), expired=True)
 

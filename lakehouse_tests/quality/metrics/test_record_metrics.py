@@ -1,6 +1,4 @@
-"""What a run measured stands in the table once, whoever recorded it; no Spark is started for
-it.
-"""
+"""The metrics of a run are recorded once, without Spark."""
 
 from collections import Counter
 from dataclasses import replace

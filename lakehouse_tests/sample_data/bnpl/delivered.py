@@ -16,9 +16,6 @@ def sample_files(folder: Path) -> list[Path]:
 
 
 def delivered(folder: Path) -> pd.DataFrame:
-    """All rows of a folder's files as text, with `file` and `row`; what is empty is an empty
-    text.
-    """
     frames = [pd.DataFrame(records(path)) for path in sorted(folder.glob("bnpl_*.csv*"))]
     return pd.concat(frames, ignore_index=True).fillna("")
 

@@ -1,6 +1,4 @@
-"""Every kind of defect is there from three days of a thousand rows on, in the amounts that the
-rates say.
-"""
+"""Every kind of defect is generated, in the amounts of the rates."""
 
 import pandas as pd
 import pytest

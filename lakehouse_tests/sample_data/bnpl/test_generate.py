@@ -1,6 +1,4 @@
-"""The files of a generation: their bytes, names and dates, and what happens to a folder that is
-in use.
-"""
+"""The generated files: bytes, names, dates, and a folder that is in use."""
 
 from datetime import date
 from pathlib import Path

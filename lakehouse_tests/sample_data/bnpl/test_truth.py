@@ -1,6 +1,4 @@
-"""The truth of files written by hand, worked out by hand, and of generated ones, worked out row
-by row.
-"""
+"""The expected tables of files written by hand and of generated ones."""
 
 from pathlib import Path
 
