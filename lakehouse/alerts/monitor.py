@@ -40,12 +40,16 @@ def detect_quarantined_rows(context: MonitorContext) -> Observed:
     facts: list[Firing | Resolved] = []
     cursor: dict[str, str] = {}
     for table in context.declared.values():
-        location = _location(context, table)
         cursor[table.name] = known.get(table.name, "")
-        if table.quarantine is None or location in ("", cursor[table.name]):
+        quarantine = table.quarantine
+        if quarantine is None or not context.catalog.has(quarantine.name):
             continue
-        loaded = context.catalog.load(table.quarantine.name)
-        history = history_of(table.quarantine.name, loaded)
+        # It identifies the version.
+        location = context.catalog.metadata_location(quarantine.name)
+        if not location or location == cursor[table.name]:
+            continue
+        loaded = context.catalog.load(quarantine.name)
+        history = history_of(quarantine.name, loaded)
         if history.main is None or _is_being_written(context, history):
             continue
         cursor[table.name] = loaded.metadata_location
@@ -61,14 +65,6 @@ def detect_quarantined_rows(context: MonitorContext) -> Observed:
 
 def _key(table: IcebergTable) -> str:
     return f"quarantined {table.name}"
-
-
-def _location(context: MonitorContext, table: IcebergTable) -> str:
-    """Return the metadata location of a quarantine, which identifies its version."""
-    quarantine = table.quarantine
-    if quarantine is None or not context.catalog.has(quarantine.name):
-        return ""
-    return context.catalog.metadata_location(quarantine.name) or ""
 
 
 def _is_being_written(context: MonitorContext, history: History) -> bool:

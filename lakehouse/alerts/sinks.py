@@ -3,7 +3,7 @@
 import json
 import logging
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -195,18 +195,15 @@ def record_of(settings: Settings) -> FileSink:
 
 def read_alerts(settings: Settings) -> list[Alert]:
     """Return the recorded messages, oldest first; incomplete lines are skipped."""
-    return list(_recorded(record_of(settings).path))
-
-
-def _recorded(file: Path) -> Iterator[Alert]:
-    if not file.is_file():
-        return
+    file, alerts = record_of(settings).path, list[Alert]()
+    text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
     # A name can contain a line separator of Python, such as U+2028.
-    for line in file.read_text(encoding="utf-8", errors="replace").split("\n"):
+    for line in text.split("\n"):
         with suppress(ValueError):
             record = json.loads(line)
             if isinstance(record, dict):
-                yield Alert.from_json(record)
+                alerts.append(Alert.from_json(record))
+    return alerts
 
 
 def check_url(settings: Settings, url: str) -> None:

@@ -79,7 +79,12 @@ class TableStates:
 
     def conditions(self, names: Iterable[str]) -> dict[str, Condition]:
         """Return the conditions of tables by name."""
-        blocked, failed = self._blocked(), self._failed()
+        failed = self._failed()
+        # The stale tables that a run blocked and would block again, with that run.
+        blocked: Mapping[str, str] = {}
+        if self.instance is not None:
+            read = {name: ids for name, ids in self._stale.items() if name in self.declared}
+            blocked = refused_tables(self.instance, self.declared, read)
         return {
             name: Condition(
                 name in self._stale,
@@ -102,13 +107,6 @@ class TableStates:
                 mains = {one.table: one.main.snapshot_id for one in known if one.main}
                 stale[name] = {source: mains.get(source) for source in sources}
         return stale
-
-    def _blocked(self) -> dict[str, str]:
-        """Return the stale tables that a run blocked and would block again, with that run."""
-        if self.instance is None:
-            return {}
-        read = {name: ids for name, ids in self._stale.items() if name in self.declared}
-        return refused_tables(self.instance, self.declared, read)
 
     @cached_property
     def _records(self) -> "dict[str, dg.AssetRecord]":

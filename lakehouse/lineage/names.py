@@ -62,16 +62,11 @@ class DatasetNames:
         if address:
             return address, table
         namespace, _, name = table.rpartition(".")
-        account = self._account(namespace)
+        client: Any = self.catalog.client
+        account = client.glue.get_database(Name=namespace)["Database"].get("CatalogId")
         if not account or not self.region:
             return None
         return f"arn:aws:glue:{self.region}:{account}", f"table/{namespace}/{name}"
-
-    def _account(self, namespace: str) -> str:
-        """Return the AWS account of a Glue database."""
-        client: Any = self.catalog.client
-        account: str = client.glue.get_database(Name=namespace)["Database"].get("CatalogId", "")
-        return account
 
 
 def name_of_location(location: str) -> tuple[str, str]:

@@ -40,6 +40,7 @@ Action = Literal[
 ]
 BEGIN = "0" * 64
 """The previous hash of the first row."""
+_HEAD_FILE = "audit_head.json"
 _NAME = re.compile(r"[A-Za-z0-9._:/@+-]{1,200}")
 _COLUMN = re.compile(r".{1,200}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -147,7 +148,9 @@ def append_actions(
         return _chained(_head(loaded), actions, occasion, at)
 
     snapshot_id = append_next(engine, table, next_rows, occasion)
-    _remember(settings, _head(engine.catalog.load(table.name)))
+    head = _head(engine.catalog.load(table.name))
+    if head.sequence > _remembered(settings).sequence:
+        write_json(privacy_folder(settings) / _HEAD_FILE, head, _Head)
     return snapshot_id
 
 
@@ -237,14 +240,8 @@ def _head(loaded: "Table") -> _Head:
     return _Head(last["sequence"], last["hash"]) if last else _Head(0, BEGIN)
 
 
-def _remember(settings: Settings, head: _Head) -> None:
-    """Store the last row in the home, unless a later one is known."""
-    if head.sequence > _remembered(settings).sequence:
-        write_json(privacy_folder(settings) / "audit_head.json", head, _Head)
-
-
 def _remembered(settings: Settings) -> _Head:
-    file = settings.home / "privacy" / "audit_head.json"
+    file = settings.home / "privacy" / _HEAD_FILE
     if not file.is_file():
         return _Head(0, BEGIN)
     head: _Head = read_json(file, _Head)

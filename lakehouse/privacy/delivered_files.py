@@ -246,7 +246,7 @@ class _FeedFiles:
         rewriting = Rewriting(
             store,
             self.feed,
-            self._ledger,
+            RewrittenFiles(self.store, self.feed),
             folder,
             look_into(self.feed, self._rows, self._text),
             self.request,
@@ -340,10 +340,6 @@ class _FeedFiles:
 
     def _ledger_name(self, name: str) -> str:
         return ledger_name(name, self._text.is_in_name)
-
-    @cached_property
-    def _ledger(self) -> RewrittenFiles:
-        return RewrittenFiles(self.store, self.feed)
 
 
 def _delivered(store: ObjectStore, feed: Feed, prefix: str) -> Iterator[StoredObject]:

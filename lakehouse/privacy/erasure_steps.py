@@ -1,17 +1,9 @@
-"""The steps of an erasure. Each reads the current state and does what remains.
-
-What a bucket keeps of files of tables that Iceberg does not see.
-
-Iceberg and Spark delete as if nothing was kept: in a bucket that keeps versions, what they removed
-is a noncurrent version below a marker. A write that was killed leaves uploads in parts. Both may
-have the people still: the verifier reads the one, and knows that it cannot read the other.
-"""
+"""The steps of an erasure. Each reads the current state and does what remains."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.erasure.delete_rows import DeletedRows, delete_rows
 from lakehouse.iceberg.erasure.remove_from_files import remove_from_files
@@ -45,18 +37,15 @@ from lakehouse.spark.spark_session import collect_garbage
 from lakehouse.tables.person import folded, person_hmac
 from lakehouse.tables.quoting import shown
 
-if TYPE_CHECKING:
-    from lakehouse.storage.s3 import S3ObjectStore
-
 
 def remove_unseen(erasable: Erasable, folders: Folders) -> Iterator[ScrubbedPlace]:
-    """Remove for good what buckets keep of removed files of some tables, and abort uploads that are
-    a day old: in their locations, and in the deployment's bucket wherever else they had files.
+    """Remove what versioned buckets retain of removed files of some tables, and abort uploads that
+    are a day old, which Iceberg does not see.
 
-    A file that the metadata of any table names stays: it was removed by mistake, and its version
-    is all that there is of it.
+    A version of a file that any table references stays: the file was removed by mistake, and can
+    be restored. Folders outside of the table's location and the deployment's bucket are skipped.
 
-    :raises LakehouseError: when S3 refuses to delete a version.
+    :raises LakehouseError: if S3 refuses to delete a version.
     """
     if erasable.settings.deployment != "aws":
         return
@@ -69,26 +58,21 @@ def remove_unseen(erasable: Erasable, folders: Folders) -> Iterator[ScrubbedPlac
         for folder in filter(is_in_a_bucket, of_table):
             bucket, _, prefix = folder_key(folder).partition("/")
             if bucket != own.bucket and not folder_key(folder).startswith(location):
-                # Where a declaration puts files may be others'.
+                # It can belong to another home.
                 continue
             store = replace(own, bucket=bucket)
             versions = store.versions_of_removed(prefix)
             if versions and named is None:
-                # It takes the manifests of all tables.
+                # This reads the manifests of all tables.
                 named = named_by_any(engine)
             unnamed = [one for one in versions if f"{bucket}/{one.key}" not in (named or ())]
             store.remove_versions(unnamed)
-            keys = {one.key for one in unnamed} | _abort_old_uploads(store, prefix)
+            oldest = datetime.now(UTC) - YOUNGEST
+            uploads = [one for one in store.uploads(prefix) if one.modified_at < oldest]
+            store.abort_uploads(uploads)
+            keys = {one.key for one in (*unnamed, *uploads)}
             if keys:
                 yield ScrubbedPlace(folder, "removed", files=len(keys))
-
-
-def _abort_old_uploads(store: "S3ObjectStore", prefix: str) -> set[str]:
-    """Abort the uploads that no running write is taken to go on with; return their keys."""
-    oldest = datetime.now(UTC) - YOUNGEST
-    old = [upload for upload in store.uploads(prefix) if upload.modified_at < oldest]
-    store.abort_uploads(old)
-    return {upload.key for upload in old}
 
 
 _RETRY_AFTER = timedelta(hours=1)

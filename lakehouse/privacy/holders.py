@@ -246,7 +246,11 @@ def row_moments(
         if table is None:
             continue
         if table.versions:
-            columns[name] = _newest(table, table.versions.newest[0])
+            column = table.versions.newest[0]
+            cast = table.casts.get(column)
+            columns[name] = (
+                RowTimestamp(column, cast.time_zone) if cast else RowTimestamp(column)
+            )
         for source in sorted(graph[name]):
             inherited = columns.get(source)
             if inherited and name not in columns and inherited.column in table.column_names:
@@ -254,8 +258,3 @@ def row_moments(
         if table.quarantine and name in columns:
             columns[table.quarantine.name] = columns[name]
     return columns
-
-
-def _newest(table: IcebergTable, column: str) -> RowTimestamp:
-    cast = table.casts.get(column)
-    return RowTimestamp(column, cast.time_zone) if cast else RowTimestamp(column)

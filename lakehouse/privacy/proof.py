@@ -19,7 +19,7 @@ from lakehouse.privacy.table_values import remaining_values
 from lakehouse.privacy.verifier.columns import HeldColumns
 from lakehouse.privacy.verifier.report import NotProved, Report
 from lakehouse.privacy.verifier.roots import BucketRoot, FolderRoot, Root
-from lakehouse.privacy.verifier.search import verify, verify_by_hmac
+from lakehouse.privacy.verifier.search import by_hmacs, by_values, verify
 from lakehouse.settings import Settings
 from lakehouse.tables.column import Column
 from lakehouse.tables.person import Person, names_of, normal_id
@@ -111,12 +111,10 @@ def prove(
     """
     record = record or ErasureRecord()
     folders = folders_of_holders(erasable, record.folders)
-    report = verify(
-        list(searched_roots(erasable, folders)),
-        persons,
-        held_columns(erasable, folders),
-        remaining_values(erasable.engine, erasable.subjects, persons),
-    )
+    columns = held_columns(erasable, folders)
+    remaining = remaining_values(erasable.engine, erasable.subjects, persons)
+    state = by_values(persons, columns, remaining)
+    report = verify(list(searched_roots(erasable, folders)), state)
     return _with_unread(erasable, report, record)
 
 
@@ -132,12 +130,9 @@ def prove_again(erasable: Erasable, request_id: str, named: Sequence[Named] = ()
         return prove(erasable, [_person(erasable, one) for one in named], record)
     hmacs = [*record.hmacs, *record.personal_hmacs, *(one.hmac for one in request.people)]
     folders = folders_of_holders(erasable, record.folders)
-    report = verify_by_hmac(
-        list(searched_roots(erasable, folders)),
-        hmac_key(erasable.settings, is_needed=True),
-        list(dict.fromkeys(hmacs)),
-        held_columns(erasable, folders),
-    )
+    key = hmac_key(erasable.settings, is_needed=True)
+    state = by_hmacs(key, list(dict.fromkeys(hmacs)), held_columns(erasable, folders))
+    report = verify(list(searched_roots(erasable, folders)), state)
     return _with_unread(erasable, report, record)
 
 

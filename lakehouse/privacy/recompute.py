@@ -8,17 +8,25 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import dagster as dg
+
 from lakehouse.errors import LakehouseError
 from lakehouse.iceberg.erasure.erasure_commits import touched_partitions
+from lakehouse.iceberg.read.inputs import Input
+from lakehouse.orchestration.asset_keys import asset_key
+from lakehouse.orchestration.asset_specs import inputs_of
+from lakehouse.orchestration.dagster_internals import asset_graph
+from lakehouse.orchestration.partitions.partition_bounds import keys_holding
+from lakehouse.orchestration.partitions.partition_groups import grouped, source_rows
+from lakehouse.orchestration.partitions.pending_run import PendingRun
+from lakehouse.orchestration.runs.instance import open_instance
+from lakehouse.orchestration.runs.run_in_process import materialize
+from lakehouse.orchestration.runs.runs_for_stale_tables import BACKFILL, RECOMPUTED_FOR_ERASURE
 from lakehouse.privacy.erasable import Erasable
 from lakehouse.tables.person import Person
 
 if TYPE_CHECKING:
-    import dagster as dg
-
-    from lakehouse.iceberg.read.inputs import Input
     from lakehouse.orchestration.dagster_internals import AssetGraph
-    from lakehouse.orchestration.partitions.pending_run import PendingRun
 
 Keys = Collection[str] | None
 """Partition keys to recompute; None for the entire table."""
@@ -116,7 +124,6 @@ def recompute_tables(
     """
     if not set(sums.names) - set(done):
         return
-    from lakehouse.orchestration.dagster_internals import asset_graph
 
     definitions = erasable.project(lambda: erasable.settings)
     affected = _Affected(erasable, request_id, asset_graph(definitions), deleted, {})
@@ -132,17 +139,8 @@ def recompute_tables(
 
 
 def _compute(
-    erasable: Erasable, definitions: "dg.Definitions", request_id: str, run: "PendingRun"
+    erasable: Erasable, definitions: dg.Definitions, request_id: str, run: PendingRun
 ) -> None:
-    import dagster as dg
-
-    from lakehouse.orchestration.asset_keys import asset_key
-    from lakehouse.orchestration.runs.instance import open_instance
-    from lakehouse.orchestration.runs.run_in_process import materialize
-    from lakehouse.orchestration.runs.runs_for_stale_tables import (
-        BACKFILL,
-        RECOMPUTED_FOR_ERASURE,
-    )
 
     (name,) = run.tables
     with open_instance(erasable.settings) as instance:
@@ -192,11 +190,8 @@ class _Affected:
             keys.update(*(one for one in sources_keys if one))
         return keys
 
-    def runs(self, name: str, keys: Keys) -> "list[PendingRun]":
+    def runs(self, name: str, keys: Keys) -> list[PendingRun]:
         """Return the runs that compute partitions of a table."""
-        from lakehouse.orchestration.partitions.partition_groups import grouped, source_rows
-        from lakehouse.orchestration.partitions.pending_run import PendingRun
-
         definition, inputs = self._definition(name), self._inputs(name)
         if definition is None:
             return [PendingRun((name,))] if keys is None else []
@@ -212,10 +207,8 @@ class _Affected:
             for group in grouped(owing, every, rows, leaves_gaps=leaves_gaps)
         ]
 
-    def _keys_of_deleted(self, name: str, source: str, reads: "Collection[Input]") -> Keys:
+    def _keys_of_deleted(self, name: str, source: str, reads: Collection[Input]) -> Keys:
         """Return the partitions that were computed from deleted rows of a source."""
-        from lakehouse.orchestration.partitions.partition_bounds import keys_holding
-
         definition, declared = self._definition(name), self.erasable.tables[name]
         if definition is None or not reads:
             return None
@@ -233,7 +226,7 @@ class _Affected:
         column_type = declared.column(by).type if by else "date"
         return keys_holding(definition, definition.get_partition_keys(), values, column_type)
 
-    def _keys_of_recomputed(self, name: str, source: str, reads: "Collection[Input]") -> Keys:
+    def _keys_of_recomputed(self, name: str, source: str, reads: Collection[Input]) -> Keys:
         """Return the partitions that are computed from recomputed partitions of a source."""
         keys, by = self.known[source], self.erasable.tables[source].overwritten_by
         if keys is not None and not keys:
@@ -244,27 +237,21 @@ class _Affected:
             return None
         return _overlapping(self._definition(source), keys, self._definition(name))
 
-    def _definition(self, name: str) -> "dg.PartitionsDefinition | None":
-        from lakehouse.orchestration.asset_keys import asset_key
-
+    def _definition(self, name: str) -> dg.PartitionsDefinition | None:
         definition: dg.PartitionsDefinition | None
         definition = self.graph.get(asset_key(name)).partitions_def
         return definition
 
-    def _inputs(self, name: str) -> "dict[str, Input]":
-        from lakehouse.orchestration.asset_keys import asset_key
-        from lakehouse.orchestration.asset_specs import inputs_of
-
+    def _inputs(self, name: str) -> dict[str, Input]:
         return inputs_of(self.graph.get(asset_key(name)).metadata)
 
 
 def _overlapping(
-    source: "dg.PartitionsDefinition | None",
+    source: dg.PartitionsDefinition | None,
     keys: Collection[str],
-    target: "dg.PartitionsDefinition | None",
+    target: dg.PartitionsDefinition | None,
 ) -> Keys:
     """Return the partitions of a table that overlap with partitions of its source."""
-    import dagster as dg
 
     if source == target:
         return keys

@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+
+from dagster import DagsterRun, DagsterRunStatus, RunsFilter
 
 from lakehouse.errors import LakehouseError, TableBusy, UsageError
 from lakehouse.iceberg.commit.branch import drop_abandoned_branches
@@ -50,9 +51,6 @@ from lakehouse.privacy.table_values import shared_values
 from lakehouse.settings import Settings
 from lakehouse.storage.file_lock import file_lock
 from lakehouse.tables.person import Person
-
-if TYPE_CHECKING:
-    from dagster import DagsterRun
 
 Progress = Callable[[str], AbstractContextManager[object]]
 _LOCK_SECONDS = 1.0
@@ -149,12 +147,10 @@ def refuse_now(erasable: Erasable) -> None:
         refuse_where_written(erasable.engine, name)
 
 
-def alive_runs(settings: Settings) -> "list[DagsterRun]":
+def alive_runs(settings: Settings) -> list[DagsterRun]:
     """Return the queued and running runs of a home."""
     if not (settings.dagster_home / "dagster.yaml").is_file():
         return []
-    from dagster import DagsterRunStatus, RunsFilter
-
     statuses = [*UNFINISHED, DagsterRunStatus.NOT_STARTED]
     with open_instance(settings) as instance:
         fail_orphaned_runs(instance)

@@ -110,7 +110,7 @@ def find_owners(
         for rows in read_rows(loaded, files, {_ID: id_field, **personal}):
             for name in personal:
                 kind = subject.personal.index(subject.personal_names(name))
-                for row in _distinct(rows, [_ID, name]):
+                for row in _unique(rows.select([_ID, name])).to_pylist():
                     owner = normal_id(text_of(row[_ID]) or "")
                     for key in map(comparable, texts_in(row[name])):
                         if owner and key in keys:
@@ -218,10 +218,6 @@ def _texts(tables: "Sequence[pa.Table]") -> Iterator[str]:
     if tables:
         for row in _unique(pa.concat_tables(tables)).to_pylist():
             yield from texts_in(row)
-
-
-def _distinct(rows: "pa.Table", names: list[str]) -> list[dict[str, Any]]:
-    return _unique(rows.select(names)).to_pylist()
 
 
 def _unique(rows: "pa.Table") -> "pa.Table":

@@ -314,10 +314,6 @@ def _quoted_column(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _quoted(name: str) -> str:
-    return ".".join(map(_quoted_column, name.split(".")))
-
-
 def _prose(text: str) -> "Markup":
     """Return a text with names in backticks as code."""
     from markupsafe import Markup, escape
@@ -368,7 +364,7 @@ def _environment() -> "Environment":
         "plot": _plot,
         "prose": _prose,
         "python": repr,
-        "quoted": _quoted,
+        "quoted": lambda name: ".".join(map(_quoted_column, name.split("."))),
         "quoted_column": _quoted_column,
         "share": share_text,
         "spark": _spark,

@@ -135,18 +135,6 @@ def test_checks_and_good_runs_do_not_resolve_it(watch: Watch, quarantine: Quaran
     )
 
 
-@pytest.mark.scenario
-def test_more_rows_are_sent_after_a_pause(watch: Watch, quarantine: Quarantine) -> None:
-    quarantine.add(144)
-    watch.round()
-    quarantine.add(2, "b.csv")
-    assert watch.titles() == []
-    (more,) = watch.round(later=LATER)
-    assert more.title == "More: silver.fruits: 146 rows in quarantine"
-    assert more.lines[0].startswith("2 more since 20")
-    assert more.saying == "grew"
-
-
 @pytest.mark.long
 def test_the_checks_of_quarantined_rows_are_no_incidents(
     watch: Watch, quarantine: Quarantine

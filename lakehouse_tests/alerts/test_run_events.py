@@ -70,11 +70,6 @@ def test_a_check_of_the_same_snapshot_counts_once(watch: Watch) -> None:
     assert incident.times == 1
 
 
-def test_checks_without_a_write_are_incidents(watch: Watch) -> None:
-    watch.run("unique_fruit", "length_fruit", only_checks=True)
-    assert sorted(watch.titles()) == sorted([WARNS, FAILS])
-
-
 @pytest.mark.long
 def test_a_failed_run_sends_one_message_and_its_resolution(watch: Watch) -> None:
     watch.error = LakehouseError("The disk is full.", next_step="Free some.")

@@ -27,7 +27,6 @@ ALERT = Alert(
     "silver.fruits",
     "data-platform",
 )
-_TOPIC = "arn:aws:sns:eu-central-1:123456789012:data"
 
 
 def sink(settings: Settings, url: str) -> Sink:
@@ -86,11 +85,6 @@ def notified(receiver: Receiver) -> list[tuple[str, dict]]:
     return [
         (one.path, one.body) for one in receiver.taken if one.body.get("Type") == "Notification"
     ]
-
-
-def test_a_missing_topic_is_an_error(aws_settings: Settings) -> None:
-    with pytest.raises(Exception, match="NotFound"):
-        sink(aws_settings, _TOPIC).send(ALERT)
 
 
 def test_the_record_has_each_message_once(settings: Settings) -> None:

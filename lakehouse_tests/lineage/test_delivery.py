@@ -4,7 +4,6 @@ import logging
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -94,19 +93,6 @@ def test_after_two_rotations_the_remaining_files_are_sent(
     send_waiting(sending)
 
     assert [body["eventType"] for body in address.bodies] == ["3", "4"]
-
-
-def test_the_event_file_needs_no_suffix(
-    sending: Settings, address: Receiver, tmp_path: Path
-) -> None:
-    named = replace(sending, openlineage_path=tmp_path / "events")
-    append(engine_at(named), "a")
-
-    assert [event["eventType"] for event in events(tmp_path / "events")] == [
-        "START",
-        "COMPLETE",
-    ]
-    assert address.bodies == events(tmp_path / "events")
 
 
 def test_a_write_does_not_wait_for_an_unreachable_endpoint(

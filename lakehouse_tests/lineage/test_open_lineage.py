@@ -174,13 +174,14 @@ def test_a_write_succeeds_without_its_events(
     assert "was not emitted" in caplog.text
 
 
-def test_the_file_and_the_namespace_can_be_set(settings: Settings, tmp_path: Path) -> None:
-    named = replace(settings, openlineage_path=tmp_path / "events.jsonl", name="sales")
+@pytest.mark.parametrize("name", ["events.jsonl", "without_suffix"])
+def test_the_file_and_the_namespace_can_be_set(
+    settings: Settings, tmp_path: Path, name: str
+) -> None:
+    named = replace(settings, openlineage_path=tmp_path / name, name="sales")
     append(engine_at(named), "a")
 
-    assert {event["job"]["namespace"] for event in events(tmp_path / "events.jsonl")} == {
-        "sales"
-    }
+    assert [event["job"]["namespace"] for event in events(tmp_path / name)] == ["sales"] * 2
     assert not settings.openlineage_file.exists()
 
 

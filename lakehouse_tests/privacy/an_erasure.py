@@ -17,7 +17,6 @@ from lakehouse.iceberg.upkeep.expire_snapshots import expiring
 from lakehouse.privacy.audit_chain import verify_chain
 from lakehouse.privacy.erasable import Erasable
 from lakehouse.privacy.erasure import Erasure, How
-from lakehouse.privacy.holders import find_subjects
 from lakehouse.privacy.identity import Named
 from lakehouse.privacy.run_erasure import erase
 from lakehouse.settings import Settings
@@ -33,6 +32,7 @@ from lakehouse_tests.privacy.small_lakehouse import (
     TABLES,
     People,
     declared,
+    erasable_of,
     no_spark,
 )
 
@@ -95,17 +95,8 @@ class Home:
     def erasable(self) -> Erasable:
         """What there is to erase from."""
         sources = {**SOURCES, SUMS.name: {ORDERS.name}}
-        return Erasable(
-            self.settings,
-            self.engine,
-            {**self.tables, AUDIT.name: AUDIT},
-            {FEED.name: FEED},
-            find_subjects(self.tables, sources),
-            sources,
-            {},
-            AUDIT,
-            no_spark,  # type: ignore[arg-type]
-        )
+        feeds = {FEED.name: FEED}
+        return erasable_of(self.settings, self.engine, self.tables, sources, feeds)
 
     def erase(self, *named: Named, request: str = "R-1", **how: Any) -> Erasure:
         """Erase people; with the request alone it is carried on."""

@@ -2,16 +2,13 @@
 
 from pathlib import Path
 
-from lakehouse.assets.audit.gdpr_actions import TABLE as AUDIT
 from lakehouse.iceberg.catalog.engine import Engine
-from lakehouse.privacy.erasable import Erasable
 from lakehouse.privacy.erasure import Erasure, How
-from lakehouse.privacy.holders import find_subjects
 from lakehouse.privacy.identity import Named
 from lakehouse.privacy.run_erasure import erase
 from lakehouse.settings import Settings
 from lakehouse.tables.table import IcebergTable
-from lakehouse_tests.privacy.small_lakehouse import People, no_spark
+from lakehouse_tests.privacy.small_lakehouse import People, erasable_of
 
 
 class Lakehouse:
@@ -21,19 +18,8 @@ class Lakehouse:
         self.settings = settings
         self.tables = {table.name: table for table in tables}
         sources = {table.name: {tables[0].name} for table in tables[1:]}
-        self.subjects = find_subjects(self.tables, sources)
-        self.people = People(engine, self.subjects)
-        self.erasable = Erasable(
-            settings,
-            engine,
-            {**self.tables, AUDIT.name: AUDIT},
-            {},
-            self.subjects,
-            sources,
-            {},
-            AUDIT,
-            no_spark,  # type: ignore[arg-type]
-        )
+        self.erasable = erasable_of(settings, engine, self.tables, sources)
+        self.people = People(engine, self.erasable.subjects)
 
     def erase(self, column: str, value: str) -> Erasure:
         return erase(self.erasable, "R-1", [Named(column, value)], How("me", now=True))

@@ -2,15 +2,20 @@
 and a table without a subject. No test here starts a JVM.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
 
+from lakehouse.assets.audit.gdpr_actions import TABLE as AUDIT
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.evolve.planning import ensure
-from lakehouse.privacy.holders import Subject
+from lakehouse.privacy.erasable import Erasable
+from lakehouse.privacy.holders import Subject, find_subjects
+from lakehouse.settings import Settings
+from lakehouse.tables.feed import Feed
 from lakehouse.tables.table import Append, Column, IcebergTable
 
 
@@ -63,6 +68,27 @@ SOURCES = {
 
 def no_spark() -> None:
     raise AssertionError("Spark was started")
+
+
+def erasable_of(
+    settings: Settings,
+    engine: Engine,
+    tables: Mapping[str, IcebergTable],
+    sources: Mapping[str, Collection[str]],
+    feeds: Mapping[str, Feed] = MappingProxyType({}),
+) -> Erasable:
+    """Return some tables as the input of an erasure that recomputes none of them."""
+    return Erasable(
+        settings,
+        engine,
+        {**tables, AUDIT.name: AUDIT},
+        feeds,
+        find_subjects(tables, sources),
+        sources,
+        {},
+        AUDIT,
+        no_spark,  # type: ignore[arg-type]
+    )
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from lakehouse.privacy.proof import held_columns, prove_again
 from lakehouse.privacy.requests import allow_people
 from lakehouse.privacy.run_erasure import erase
 from lakehouse.privacy.verifier.roots import FolderRoot
-from lakehouse.privacy.verifier.search import search, search_hmacs
+from lakehouse.privacy.verifier.search import by_hmacs, by_values, search
 from lakehouse.tables.person import Person, person_hmac
 from lakehouse.tables.table import Column
 from lakehouse_tests.privacy.an_erasure import (
@@ -121,8 +121,8 @@ def test_a_value_of_any_type_is_found_by_field_id(lakehouse, settings):
 
     root = FolderRoot(settings.home)
     reports = [
-        search([root], [person], held),
-        search_hmacs([root], b"k", hmacs, held),
+        search([root], by_values([person], held)),
+        search([root], by_hmacs(b"k", hmacs, held)),
     ]
 
     for report in reports:

@@ -12,16 +12,13 @@ from lakehouse.privacy import erasure_steps, run_erasure
 from lakehouse.privacy.erasure import Erasure
 from lakehouse.privacy.gone import read_gone
 from lakehouse.privacy.identity import Named
-from lakehouse.privacy.proof import prove_again
-from lakehouse.privacy.requests import read_request, read_requests
+from lakehouse.privacy.requests import read_requests
 from lakehouse.privacy.run_erasure import STEPS, dry_run
 from lakehouse.privacy.sealed_values import is_sealed
-from lakehouse.privacy.verifier.report import Report
 from lakehouse_tests.examples import repeated
 from lakehouse_tests.privacy.an_erasure import (
     ANNA,
     ANNA_BEFORE,
-    DELIVERED,
     HERS,
     NAMED,
     SHARED,
@@ -76,23 +73,6 @@ def test_everyone_else_keeps_what_they_have(there: Home) -> None:
     assert there.rows(SUMS) == [(4,)]
     assert there.read("inbox/orders/new.csv") == WITHOUT
     assert "bread and butter" in there.read("logs/app.log")
-
-
-@pytest.mark.long
-def test_what_went_is_told_by_table_file_and_place(there: Home) -> None:
-    record = there.erase(*NAMED, now=True).record
-
-    assert record.rows == {
-        RAW.name: {"main": 1},
-        ORDERS.name: {"main": 1, "month_end": 1},
-        PROFILES.name: {"main": 1},
-        MAILS.name: {"main": 1},
-    }
-    assert {file.rows for file in record.files} == {1}
-    assert len(record.files) == 2
-    assert record.tags == {ORDERS.name: ("month_end",)}
-    assert record.kept == (MAILS.name, SUMS.name)
-    assert "logs/app.log" in {place.place for place in record.places}
 
 
 @pytest.mark.long
@@ -273,55 +253,3 @@ def test_at_once_is_refused_where_another_host_may_write(there: Home) -> None:
     with pytest.raises(TableBusy, match="audit_"):
         there.erase(*NAMED, now=True)
     assert read_requests(there.settings) == []
-
-
-def test_at_once_is_refused_while_a_run_is_alive(there: Home) -> None:
-    import dagster as dg
-
-    from lakehouse.orchestration.runs.instance import open_instance
-    from lakehouse.spark.processes import Process
-
-    alive = dg.DagsterRun(
-        job_name="ingest", status=dg.DagsterRunStatus.STARTED, tags=Process.current().tags
-    )
-    with open_instance(there.settings) as instance:
-        instance.add_run(alive)
-
-    with pytest.raises(TableBusy, match=alive.run_id):
-        there.erase(*NAMED, now=True)
-    assert read_requests(there.settings) == []
-
-
-@pytest.mark.long
-def test_verified_once_more_by_hashes_and_by_a_value(there: Home) -> None:
-    there.erase(*NAMED, now=True)
-
-    reports: list[Report] = [
-        prove_again(there.erasable, "R-1"),
-        prove_again(there.erasable, "R-1", NAMED),
-    ]
-    assert [report.method for report in reports] == ["hmacs", "values"]
-    assert all(report.is_proof for report in reports)
-
-
-@pytest.mark.long
-def test_who_came_back_is_found_by_hashes(there: Home) -> None:
-    there.erase(*NAMED, now=True)
-    there.write("inbox/orders/again.csv", DELIVERED)
-
-    report = prove_again(there.erasable, "R-1")
-    # By the id, and by each personal value that no one else has.
-    assert {finding.file for finding in report.findings} == {"inbox/orders/again.csv"}
-
-
-@pytest.mark.long
-def test_a_request_keeps_no_value(there: Home) -> None:
-    there.lose_a_write()
-    there.erase(*NAMED)
-
-    privacy = there.settings.home / "privacy"
-    for file in privacy.rglob("*"):
-        if file.is_file():
-            content = file.read_bytes()
-            assert HERS.encode() not in content and ANNA.encode() not in content, file
-    assert read_request(there.settings, "R-1").state == "pending_physical"

@@ -7,7 +7,6 @@ import dagster as dg
 import pytest
 
 from lakehouse.errors import LakehouseError, TableBusy
-from lakehouse.iceberg.erasure import remove_unnamed
 from lakehouse.orchestration.runs.erasure_runs import REQUEST_TAG
 from lakehouse.privacy import erasure_steps, requests
 from lakehouse.privacy.erasure_job import run_config
@@ -41,28 +40,6 @@ def dagster(there: Home) -> Iterator[InDagster]:
     """The job and the sensor, on a home that holds Anna."""
     with in_dagster(there) as found:
         yield found
-
-
-def let_files_be_old(patch: pytest.MonkeyPatch) -> None:
-    """Let files that nothing names go at any age."""
-    patch.setattr(remove_unnamed, "YOUNGEST", timedelta(0))
-
-
-@pytest.mark.long
-def test_a_pending_request_is_carried_to_its_end(
-    dagster: InDagster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    dagster.home.lose_a_write()
-    assert dagster.home.erase(*NAMED).request.state == "pending_physical"
-    let_files_be_old(monkeypatch)
-
-    result = dagster.run()
-
-    assert result.success
-    assert read_request(dagster.home.settings, "R-1").state == "verified"
-    shown = metadata_of(result)
-    assert shown["erasure/state"] == "verified"
-    assert shown["erasure/searched_files"] > 10
 
 
 @pytest.mark.scenario

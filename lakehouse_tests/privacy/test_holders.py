@@ -76,7 +76,3 @@ def test_personal_columns_of_no_subject_are_one_of_their_own() -> None:
         "address",
         {"s.letters": (["address"], [], None)},
     )
-
-
-def test_tables_without_people_have_no_subject() -> None:
-    assert find_subjects({"s.a": declared("s.a", "id")}, {}) == ()

@@ -11,7 +11,7 @@ from lakehouse.privacy.personal_export import export_people
 from lakehouse.privacy.proof import folders_of_holders, held_columns
 from lakehouse.privacy.run_erasure import refuse_now
 from lakehouse.privacy.verifier.roots import FolderRoot
-from lakehouse.privacy.verifier.search import search
+from lakehouse.privacy.verifier.search import by_values, search
 from lakehouse.settings import Settings
 from lakehouse.tables.person import Person
 from lakehouse.tables.table import Column, IcebergTable, Merge
@@ -88,7 +88,7 @@ def test_a_column_whose_name_spark_escapes_is_compared(
 
     columns = held_columns(home.erasable, folders_of_holders(home.erasable, {}))
 
-    report = search([FolderRoot(settings.home)], [person], columns)
+    report = search([FolderRoot(settings.home)], by_values([person], columns))
 
     in_data = {(one.column, one.how) for one in report.findings if "/data/" in one.file}
     assert in_data >= {("Mitglied-Nr", "column"), ("E-Mail", "column")}

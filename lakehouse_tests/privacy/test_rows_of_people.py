@@ -2,11 +2,9 @@
 
 from dataclasses import replace
 
-from lakehouse.definitions import PROJECT
 from lakehouse.iceberg.erasure.suppression_list import RowTimestamp
 from lakehouse.iceberg.rules.rows import castable, not_null
 from lakehouse.privacy.holders import find_subjects, row_moments, subject_names
-from lakehouse.settings import Settings
 from lakehouse.tables.feed import Feed, bronze_table
 from lakehouse.tables.table import Column, Merge, Versions
 from lakehouse_tests.privacy.small_lakehouse import SOURCES, TABLES, declared
@@ -57,13 +55,3 @@ def test_the_moment_is_of_versions_else_of_the_feed_else_inherited() -> None:
         VERSIONS.name: RowTimestamp("written_at", "Europe/Berlin"),
         quarantine.name: RowTimestamp("written_at", "Europe/Berlin"),
     }
-
-
-def test_what_is_declared_here_knows_who_is_gone(settings: Settings) -> None:
-    people = PROJECT.gone_people(settings)
-
-    raw, clean = "bronze.bnpl_transactions_raw", "silver.bnpl_transactions_clean"
-    created_at = RowTimestamp("created_at", "Asia/Kuala_Lumpur")
-    assert not people.filter().is_active
-    assert people.timestamps[raw] == people.timestamps[clean] == created_at
-    assert people.names["gold.customer_profiles"] == {"customer_id"}

@@ -24,11 +24,6 @@ def content_below(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
 
 
-def test_what_is_sealed_is_read_back(settings: Settings) -> None:
-    seal(settings, "R-1", VALUES)
-    assert unseal(settings, "R-1") == VALUES
-
-
 def test_no_file_has_a_value_in_clear_and_all_are_closed(settings: Settings) -> None:
     seal(settings, "R-1", VALUES)
     assert SECRET.encode() not in content_below(settings.home)

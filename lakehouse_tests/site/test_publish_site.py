@@ -67,15 +67,6 @@ def test_an_unchanged_site_is_not_written(tmp_path):
     assert first.place == str(tmp_path / "site" / "index.html")
 
 
-def test_obsolete_pages_are_removed(tmp_path):
-    folder = SiteFolder(tmp_path)
-    publish_site(FIRST, folder)
-    made = publish_site(SECOND, folder)
-
-    assert pages_in(tmp_path) == SECOND
-    assert (made.written, made.removed) == (4, 1)
-
-
 def test_a_removed_page_is_written_again(tmp_path):
     folder = SiteFolder(tmp_path)
     publish_site(FIRST, folder)

@@ -20,13 +20,6 @@ def test_a_table_has_its_rows_size_and_last_write(facts):
     assert facts.now - orders.history.written_at < timedelta(hours=1)
 
 
-def test_a_table_has_its_declaration(facts):
-    orders = table_of(facts, ORDERS.name)
-
-    assert orders.declared is ORDERS
-    assert orders.description == "Orders, each once."
-
-
 def test_checks_have_their_last_results(facts):
     checks = {check.name: check for check in table_of(facts, ORDERS.name).checks}
 

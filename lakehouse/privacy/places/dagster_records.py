@@ -6,20 +6,19 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from dagster import AssetKey, DagsterInstance
 
 from lakehouse.orchestration.runs.instance import open_instance
 from lakehouse.privacy.places.scrubbed_place import ScrubbedPlace
 from lakehouse.privacy.verifier.columns import HeldColumns
 from lakehouse.privacy.verifier.file_part import FilePart, SearchState
 from lakehouse.privacy.verifier.record_search import RecordFields
-from lakehouse.privacy.verifier.search import state_of
+from lakehouse.privacy.verifier.search import by_values
 from lakehouse.settings import Settings
 from lakehouse.tables.person import Person
 from lakehouse.tables.quoting import identifier
-
-if TYPE_CHECKING:
-    from dagster import DagsterInstance
 
 _BATCH_ROWS = 500
 _BUSY_SECONDS = 10.0
@@ -56,14 +55,15 @@ def delete_dagster_records(
         )
         for person in persons
     ]
-    state = state_of(persons, columns, shared)
+    state = by_values(persons, columns, shared)
     records = _Records()
     for file in sorted(settings.dagster_home.rglob("*.db")):
         try:
             _find_records(file, state, records)
         except sqlite3.Error as error:
             why = f"SQLite could not read it: {type(error).__name__}."
-            yield ScrubbedPlace(_name(settings, file), "not reached", files=1, why=why)
+            name = str(file.relative_to(settings.home))
+            yield ScrubbedPlace(name, "not reached", files=1, why=why)
     if not is_dry and len(records):
         with open_instance(settings) as instance:
             alive = _delete(instance, records)
@@ -75,10 +75,6 @@ def delete_dagster_records(
     for table in sorted(records.others):
         why = "A value is in a record that Dagster's API cannot delete."
         yield ScrubbedPlace(f"Dagster's table {table}", "not reached", files=1, why=why)
-
-
-def _name(settings: Settings, file: Path) -> str:
-    return str(file.relative_to(settings.home))
 
 
 def _find_records(file: Path, state: SearchState, records: _Records) -> None:
@@ -128,10 +124,8 @@ def _add(records: _Records, table: str, record: dict[str, Any]) -> None:
         records.others.add(table)
 
 
-def _delete(instance: "DagsterInstance", records: _Records) -> int:
+def _delete(instance: DagsterInstance, records: _Records) -> int:
     """Delete records; return how many runs are not finished."""
-    from dagster import AssetKey
-
     alive = 0
     for run_id in sorted(records.runs):
         run = instance.get_run_by_id(run_id)

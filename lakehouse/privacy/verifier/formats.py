@@ -174,7 +174,8 @@ def inspect(file: BinaryIO, size_bytes: int, part: FilePart) -> None:
     A file that cannot be decoded is a gap, whatever the error; its bytes were searched.
     """
     file.seek(0)
-    expected = _kind_by_name(part.key)
+    key = part.key.lower()
+    expected = next((kind for end, kind in _ENDINGS.items() if key.endswith(end)), "bytes")
     kind = _kind(file.read(min(_HEAD_BYTES, size_bytes)), expected, part)
     file.seek(0)
     part.search_file(file, size_bytes)
@@ -192,11 +193,6 @@ def inspect(file: BinaryIO, size_bytes: int, part: FilePart) -> None:
     except Exception as error:
         what = f"{kind} that cannot be decoded ({type(error).__name__})"
         part.add_gap("not readable", what)
-
-
-def _kind_by_name(key: str) -> str:
-    kinds = (kind for ending, kind in _ENDINGS.items() if key.lower().endswith(ending))
-    return next(kinds, "bytes")
 
 
 def _kind(head: bytes, expected: str, part: FilePart) -> str:

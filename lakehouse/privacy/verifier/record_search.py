@@ -55,7 +55,8 @@ class RecordFields:
         if path:
             self._fields[path].add(text)
             self._values += 1
-        if depth < _JSON_DEPTH and self._is_json_of_fields(text):
+        is_json = depth < _JSON_DEPTH and text[:1] in ("{", "[")
+        if is_json and mentions_fields(self._part, text):
             self.add(parsed(text), path, depth + 1)
         if self._values >= _BATCH_VALUES:
             self.flush()
@@ -82,9 +83,6 @@ class RecordFields:
         self._texts.clear()
         self._fields.clear()
         self._values = self._bytes = 0
-
-    def _is_json_of_fields(self, text: str) -> bool:
-        return text[:1] in ("{", "[") and mentions_fields(self._part, text)
 
 
 def mentions_fields(part: FilePart, text: str) -> bool:

@@ -30,67 +30,42 @@ from lakehouse.privacy.verifier.values import ByteSearch, SearchedValues
 from lakehouse.tables.person import Person, person_hmac
 
 
-def verify(
-    roots: Sequence[Root],
-    people: Sequence[Person],
-    columns: Sequence[HeldColumns],
-    remaining_values: Iterable[str] = (),
-) -> Report:
-    """Search with a control; the arguments are those of `search`."""
-    report = search(roots, people, columns, remaining_values)
-    return replace(report, control=run_control("values"))
-
-
-def verify_by_hmac(
-    roots: Sequence[Root], key: bytes, hmacs: Sequence[str], columns: Sequence[HeldColumns]
-) -> Report:
-    """Search by HMACs with a control; the arguments are those of `search_hmacs`."""
-    report = search_hmacs(roots, key, hmacs, columns)
-    return replace(report, control=run_control("hmacs"))
-
-
-def search(
-    roots: Sequence[Root],
-    people: Sequence[Person],
-    columns: Sequence[HeldColumns],
-    remaining_values: Iterable[str] = (),
-) -> Report:
-    """Search for people by their values, in decoded columns and in all bytes.
-
-    :param columns: of all tables and feeds with data subjects.
-    :param remaining_values: personal values of people who remain, which explain a hit.
-    """
-    return _search(roots, state_of(people, columns, remaining_values), "values")
-
-
-def search_hmacs(
-    roots: Sequence[Root], key: bytes, hmacs: Sequence[str], columns: Sequence[HeldColumns]
-) -> Report:
-    """Search for people by the HMACs of their values, in the declared columns only.
-
-    :param hmacs: `person_hmac` of each value, in hexadecimal digits.
-    """
-    state = SearchState(HmacMatcher(key, hmacs), ColumnNames(columns))
-    return _search(roots, state, "hmacs")
-
-
-def state_of(
+def by_values(
     people: Sequence[Person],
     columns: Sequence[HeldColumns],
     remaining_values: Iterable[str] = (),
 ) -> SearchState:
-    """Return the state of a search by values."""
+    """Return a search for people by their values, in decoded columns and in all bytes.
+
+    :param columns: of all tables and feeds with data subjects.
+    :param remaining_values: personal values of people who remain, which explain a hit.
+    """
     values = SearchedValues(people, remaining_values)
     matcher, names = ValueMatcher(values), ColumnNames(columns)
     return SearchState(matcher, names, ByteSearch(values), values.integers())
 
 
-def _search(roots: Sequence[Root], state: SearchState, method: Method) -> Report:
+def by_hmacs(key: bytes, hmacs: Sequence[str], columns: Sequence[HeldColumns]) -> SearchState:
+    """Return a search for people by the HMACs of their values, in the declared columns only.
+
+    :param hmacs: `person_hmac` of each value, in hexadecimal digits.
+    """
+    return SearchState(HmacMatcher(key, hmacs), ColumnNames(columns))
+
+
+def verify(roots: Sequence[Root], state: SearchState) -> Report:
+    """Search with a control."""
+    report = search(roots, state)
+    return replace(report, control=run_control(report.method))
+
+
+def search(roots: Sequence[Root], state: SearchState) -> Report:
+    """Search all files of some roots."""
     for root in roots:
         for entry in root.entries():
             _search_entry(root, entry, state, has_other_roots=len(roots) > 1)
     return Report(
-        method,
+        "values" if state.search else "hmacs",
         tuple(root.name for root in roots),
         _findings(state.residues),
         _findings(state.shared),
@@ -179,12 +154,13 @@ def run_control(method: Method) -> ControlResult:
         roots = [FolderRoot(Path(home))]
         if method == "values":
             personal = {_EMAIL: frozenset({email})}
-            people = [Person(_ID, frozenset({person_id}), personal)]
-            report = search(roots, people, [_CONTROL_COLUMNS])
+            person = Person(_ID, frozenset({person_id}), personal)
+            state = by_values([person], [_CONTROL_COLUMNS])
         else:
             key = secrets.token_bytes(32)
             hmacs = [person_hmac(key, _ID, person_id), person_hmac(key, _EMAIL, email)]
-            report = search_hmacs(roots, key, hmacs, [_CONTROL_COLUMNS])
+            state = by_hmacs(key, hmacs, [_CONTROL_COLUMNS])
+        report = search(roots, state)
     findings = {(Path(finding.file).name, finding.kind) for finding in report.findings}
     found = [name for name in names if {(name, "id"), (name, "personal value")} <= findings]
     missed = [name for name in names if name not in found]

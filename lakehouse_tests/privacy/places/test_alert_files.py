@@ -82,15 +82,6 @@ def test_no_byte_is_left_and_each_file_is_read_as_before(alerted):
     assert [note.report.lines for note in read_reports(alerted)] == [(f"orders/{MASKED}.csv",)]
 
 
-def test_a_dry_run_counts_and_changes_nothing(alerted):
-    files = {file: file.read_bytes() for file in alerted.home.rglob("*") if file.is_file()}
-
-    counted = scrub(alerted, is_dry=True)
-
-    assert {file: file.read_bytes() for file in files} == files
-    assert counted == scrub(alerted)
-
-
 def test_a_round_of_monitoring_is_waited_for_and_then_left_to_the_next_call(
     alerted, monkeypatch
 ):

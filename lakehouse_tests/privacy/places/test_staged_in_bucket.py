@@ -1,5 +1,5 @@
-"""Rows that an ingest staged in the bucket: those of a dead one go, and of whom the others are is
-said.
+"""Rows that an ingest staged in the bucket, and files of runs of jobs: those of dead processes are
+removed, and others are reported.
 """
 
 from datetime import timedelta
@@ -17,6 +17,7 @@ pytestmark = pytest.mark.unit
 
 INGEST = "20261125T093853.974097Z/0.parquet"
 ANOTHER = "staging/fruits/0123456789ab"
+RUN = "jobs/runs/0123456789abcdef"
 
 
 @pytest.fixture
@@ -60,11 +61,14 @@ def test_uploads_that_were_not_completed_go_too(aws_settings, bucket):
     assert "Uploads" not in client.list_multipart_uploads(Bucket=name)
 
 
-def test_what_another_host_staged_goes_when_it_is_a_day_old(aws_settings, bucket, monkeypatch):
+@pytest.mark.parametrize(("place", "name"), [(ANOTHER, INGEST), (RUN, "context.json")])
+def test_objects_of_other_hosts_and_jobs_are_removed_when_a_day_old(
+    aws_settings, bucket, monkeypatch, place, name
+):
     remove(aws_settings)
-    bucket.store.write_text(f"{ANOTHER}/{INGEST}", EMAIL)
+    bucket.store.write_text(f"{place}/{name}", EMAIL)
 
-    assert remove(aws_settings) == [(ANOTHER, "busy", 1)]
+    assert remove(aws_settings) == [(place, "busy", 1)]
     monkeypatch.setattr(staged_rows, "LEFT_AFTER", timedelta(seconds=-2))
-    assert remove(aws_settings) == [(ANOTHER, "removed", 1)]
+    assert remove(aws_settings) == [(place, "removed", 1)]
     assert bucket.store.all_versions("") == []

@@ -4,7 +4,7 @@ a user would start, on either catalog.
 
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -30,13 +30,11 @@ from lakehouse.orchestration.dagster_internals import asset_graph
 from lakehouse.orchestration.deployment import open_engine
 from lakehouse.orchestration.runs.instance import open_instance
 from lakehouse.orchestration.runs.runs_for_stale_tables import Downstream
-from lakehouse.privacy.audit_chain import verify_chain
 from lakehouse.privacy.erasable import Erasable
 from lakehouse.privacy.erasure import Erasure, How
 from lakehouse.privacy.holders import find_subjects
 from lakehouse.privacy.identity import Named, find_people
 from lakehouse.privacy.proof import prove
-from lakehouse.privacy.requests import read_requests
 from lakehouse.privacy.run_erasure import erase
 from lakehouse.privacy.verifier.report import Report
 from lakehouse.quality.check_jobs import check
@@ -52,7 +50,6 @@ from lakehouse_tests.iceberg.upkeep.tables import make_older_on_s3
 from lakehouse_tests.privacy.story.customers import PARTS, Customers, email_of, file_of, id_of
 
 FEED = FEEDS["bnpl"]
-REQUEST = "R-17"
 FAR_PAST = 1_700_000_000
 
 
@@ -99,7 +96,6 @@ class Everywhere:
 
     settings: Settings
     customers: Customers
-    visits: Sequence[IcebergTable] = VISITS
 
     @cached_property
     def engine(self) -> Engine:
@@ -110,13 +106,13 @@ class Everywhere:
     def erasable(self) -> Erasable:
         """What there is to erase from: the project's own tables, and those of visits."""
         own = PROJECT.erasable(self.settings, self.engine)
-        tables = {**TABLES, **{table.name: table for table in self.visits}}
+        tables = {**TABLES, **{table.name: table for table in VISITS}}
         return replace(own, tables=tables, subjects=find_subjects(tables, own.sources))
 
     @property
     def tables_of_people(self) -> list[str]:
         """The names of the tables that have a row for each customer, or several."""
-        return [*OF_PEOPLE, *(table.name for table in self.visits)]
+        return [*OF_PEOPLE, *(table.name for table in VISITS)]
 
     @property
     def persons(self) -> list[Person]:
@@ -175,18 +171,9 @@ class Everywhere:
         """Search everything for those who are to be erased."""
         return prove(self.erasable, self.persons)
 
-    def erase(self, **how: Any) -> Erasure:
-        """Erase them by the request, or go on with it."""
-        is_known = bool(read_requests(self.settings))
-        named = [] if is_known else self.named
-        return erase(self.erasable, REQUEST, named, How("me", **how))
-
-    def actions(self) -> Counter[str]:
-        """Return how often the audit table says that something was done; its chain is whole."""
-        there = self.erasable
-        assert verify_chain(self.settings, self.engine, there.audit).is_whole
-        rows = self.engine.catalog.load(there.audit.name).scan().to_arrow()
-        return Counter(rows.column("action").to_pylist())
+    def erase(self) -> Erasure:
+        """Erase them by one request."""
+        return erase(self.erasable, "R-17", self.named, How("me", now=True))
 
     def failed_checks(self) -> list[str]:
         """Evaluate all checks of the project's tables; return those that do not pass."""
@@ -247,7 +234,7 @@ class Everywhere:
 
     def _fill_visits(self) -> None:
         raw = self.engine.catalog.sql_name(RAW.name)
-        for table in self.visits:
+        for table in VISITS:
             name = self.engine.catalog.sql_name(table.name)
             modes = ", ".join(f"'{mode}'='{table.row_level}'" for mode in ROW_LEVEL_PROPERTIES)
             # A file by itself for each partition, and no statistics of addresses.
@@ -282,7 +269,7 @@ class Everywhere:
         process does that is killed before the last step.
         """
         client = self.engine.catalog.client
-        for table in self.visits:
+        for table in VISITS:
             loaded = self.engine.catalog.load(table.name)
             before = loaded.metadata_location
             row = {"customer_id": id_of(0), "email": email_of(0), "visits": 1, "part": 0}

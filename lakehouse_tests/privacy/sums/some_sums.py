@@ -37,7 +37,6 @@ from lakehouse.orchestration.partitions.partition_bounds import (
 from lakehouse.privacy.erasable import Erasable
 from lakehouse.privacy.folder import hmac_key
 from lakehouse.privacy.gone import GonePerson, add_gone, read_gone
-from lakehouse.privacy.holders import find_subjects
 from lakehouse.privacy.recompute import Sums, find_sums, recompute_tables
 from lakehouse.settings import Settings
 from lakehouse.tables.person import Person, person_hmac
@@ -50,6 +49,7 @@ from lakehouse.tables.table import (
     OverwritePartitions,
 )
 from lakehouse_tests.frames import frame_of
+from lakehouse_tests.privacy.small_lakehouse import erasable_of
 
 REQUEST = "R-1"
 PERSON = 7
@@ -270,17 +270,8 @@ class SomeSums:
     def erasable(self) -> Erasable:
         """What there is to erase from."""
         sources = {node.table.name: set(node.sources) for node in self.nodes}
-        return Erasable(
-            self.settings,
-            self.engine,
-            self.tables,
-            {},
-            find_subjects(self.tables, sources),
-            sources,
-            {},
-            ORDERS,
-            lambda _: self.definitions,
-        )
+        erasable = erasable_of(self.settings, self.engine, self.tables, sources)
+        return replace(erasable, project=lambda _: self.definitions)
 
     @property
     def gone(self) -> SuppressionList:

@@ -6,13 +6,11 @@ import pytest
 
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.evolve.planning import ensure
-from lakehouse.privacy.erasable import Erasable
-from lakehouse.privacy.holders import find_subjects
 from lakehouse.privacy.recompute import Sums, SumsTable, find_sums
 from lakehouse.settings import Settings
 from lakehouse.tables.person import Person
 from lakehouse.tables.table import IcebergTable
-from lakehouse_tests.privacy.small_lakehouse import declared, no_spark, personal
+from lakehouse_tests.privacy.small_lakehouse import declared, erasable_of, personal
 
 pytestmark = pytest.mark.unit
 
@@ -46,17 +44,7 @@ def sums(engine_without_spark: Engine, settings: Settings):
         by_name = {table.name: table for table in tables}
         for table in tables:
             ensure(engine_without_spark, table)
-        erasable = Erasable(
-            settings,
-            engine_without_spark,
-            by_name,
-            {},
-            find_subjects(by_name, sources),
-            sources,
-            {},
-            ORDERS,
-            no_spark,  # type: ignore[arg-type]
-        )
+        erasable = erasable_of(settings, engine_without_spark, by_name, sources)
         return find_sums(erasable, [ANNA], lost, shared)
 
     return find

@@ -8,6 +8,7 @@ import pytest
 
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.settings import Settings
+from lakehouse_tests.examples import repeated
 from lakehouse_tests.privacy.sums.some_sums import (
     LARGE,
     SomeSums,
@@ -18,25 +19,13 @@ from lakehouse_tests.privacy.sums.some_sums import (
 pytestmark = pytest.mark.spark
 
 
-@pytest.mark.long
+@pytest.mark.parametrize("seed", repeated(range(60), tried=[0], tier="long"))
 def test_no_sum_has_the_person_wherever_it_is_computed(
-    embedded_engine: Engine, settings: Settings
-) -> None:
-    erase_and_compare(embedded_engine, settings, random.randrange(1_000_000), tables=5)
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("seed", range(60))
-def test_no_sum_has_the_person_for_long(
     embedded_engine: Engine, settings: Settings, seed: int
 ) -> None:
-    erase_and_compare(embedded_engine, settings, seed, tables=4 + seed % 6)
-
-
-def erase_and_compare(engine: Engine, settings: Settings, seed: int, tables: int) -> None:
     """Deliver, compute, erase and deliver again; compare with plain Python at each point."""
     chance = random.Random(seed)
-    sums = SomeSums(engine, settings, some_nodes(chance, tables))
+    sums = SomeSums(embedded_engine, settings, some_nodes(chance, 4 + seed % 6))
     told = f"seed {seed}: " + "; ".join(
         f"{node.table.name} ({node.table.on_erasure}) of {', '.join(node.sources)}"
         for node in sums.nodes

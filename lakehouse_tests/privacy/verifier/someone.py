@@ -6,7 +6,7 @@ from pathlib import Path
 from lakehouse.privacy.verifier.columns import HeldColumns
 from lakehouse.privacy.verifier.report import Report
 from lakehouse.privacy.verifier.roots import FolderRoot
-from lakehouse.privacy.verifier.search import search
+from lakehouse.privacy.verifier.search import by_values, search
 from lakehouse.tables.person import Person
 
 EMAIL = "maria.lopez.garcía/o'neil@example.org"
@@ -27,7 +27,7 @@ COLUMNS = (
 
 def searched(home: Path, *, person: Person = PERSON, remaining: Iterable[str] = ()) -> Report:
     """Search a home for somebody, without a control."""
-    return search([FolderRoot(home)], [person], COLUMNS, remaining)
+    return search([FolderRoot(home)], by_values([person], COLUMNS, remaining))
 
 
 def written(home: Path, key: str, content: bytes | str = b"") -> Path:

@@ -81,12 +81,3 @@ def test_any_value_is_found_anywhere(value, before, after, chunk_bytes, is_json)
     written = (json.dumps(value) if is_json else value).encode()
 
     assert hits(before + written + after, search_for(value), chunk_bytes=chunk_bytes)
-
-
-@given(value=st.text(min_size=6, max_size=20), content=st.binary(max_size=400))
-def test_windows_change_nothing(value, content):
-    search = search_for(value)
-
-    in_one_window = hits(content + value.encode() + content, search)
-
-    assert hits(content + value.encode() + content, search, chunk_bytes=3) == in_one_window

@@ -5,7 +5,7 @@ import pytest
 from lakehouse.privacy.verifier import formats
 from lakehouse.privacy.verifier.file_part import FilePart
 from lakehouse.privacy.verifier.roots import FolderRoot
-from lakehouse.privacy.verifier.search import run_control, verify
+from lakehouse.privacy.verifier.search import by_values, run_control, verify
 from lakehouse_tests.privacy.verifier.someone import COLUMNS, PERSON, written
 
 pytestmark = pytest.mark.unit
@@ -22,14 +22,14 @@ def test_the_generated_person_is_found(method):
 def test_a_home_without_the_person_is_proved(tmp_path):
     written(tmp_path, "inbox/raw/a.csv", "client\n1\n")
 
-    assert verify([FolderRoot(tmp_path)], [PERSON], COLUMNS).is_proof
+    assert verify([FolderRoot(tmp_path)], by_values([PERSON], COLUMNS)).is_proof
 
 
 def test_a_search_that_finds_nothing_voids_the_proof(tmp_path, monkeypatch):
     written(tmp_path, "inbox/raw/a.csv", "client\n1\n")
     monkeypatch.setattr(FilePart, "add_finding", lambda *_, **__: None)
 
-    report = verify([FolderRoot(tmp_path)], [PERSON], COLUMNS)
+    report = verify([FolderRoot(tmp_path)], by_values([PERSON], COLUMNS))
 
     assert (report.is_void, report.is_proof) == (True, False)
 

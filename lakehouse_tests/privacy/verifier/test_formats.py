@@ -57,14 +57,6 @@ def test_parquet_is_read_with_any_compression(tmp_path, codec, dictionary):
     assert mail.column == "mail"
 
 
-def test_delta_encoded_texts_are_read(tmp_path):
-    mails = [f"maria.lopez.{number}" for number in range(50)] + [EMAIL]
-    options = {"use_dictionary": False, "column_encoding": {"mail": "DELTA_BYTE_ARRAY"}}
-    parquet(tmp_path, pa.table({"mail": sorted(mails)}), write_statistics=False, **options)
-
-    assert found(searched(tmp_path), how="decoded UTF-8", column="mail")
-
-
 @pytest.mark.parametrize(
     "values",
     [
@@ -189,7 +181,7 @@ def test_a_file_of_any_form_is_compared(tmp_path, text, encoding):
         ("gz", gzip.compress),
         ("zst", lambda content: pa.compress(content, "zstd", asbytes=True)),
         ("gz.gz", lambda content: gzip.compress(gzip.compress(content))),
-        ("gz", lambda content: gzip.compress(b"-") + gzip.compress(content)),
+        ("gz", lambda content: gzip.compress(content[:9]) + gzip.compress(content[9:])),
     ],
 )
 def test_compressed_files_are_read(tmp_path, ending, pack):
@@ -200,15 +192,8 @@ def test_compressed_files_are_read(tmp_path, ending, pack):
     report = searched(tmp_path)
 
     assert found(report, how="UTF-8")
+    assert found(report, kind="id", column="client")
     assert report.not_proved == ()
-
-
-def test_a_packed_delivery_is_compared_by_its_header(tmp_path):
-    written(tmp_path, "archive/raw/a.csv.gz", gzip.compress(b"client\n4711\n"))
-
-    (finding,) = found(searched(tmp_path), kind="id")
-
-    assert (finding.inside, finding.column) == ("gzip", "client")
 
 
 def test_members_of_an_archive_are_read(tmp_path):

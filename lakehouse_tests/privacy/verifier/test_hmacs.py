@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lakehouse.privacy.verifier.roots import FolderRoot
-from lakehouse.privacy.verifier.search import verify_by_hmac
+from lakehouse.privacy.verifier.search import by_hmacs, verify
 from lakehouse.tables.person import person_hmac
 from lakehouse_tests.privacy.verifier.someone import COLUMNS, EMAIL, written
 
@@ -21,7 +21,7 @@ HMACS = [person_hmac(KEY, "customer_id", "99"), person_hmac(KEY, "customer_id", 
 
 
 def searched(home):
-    return verify_by_hmac([FolderRoot(home)], KEY, HMACS, COLUMNS)
+    return verify([FolderRoot(home)], by_hmacs(KEY, HMACS, COLUMNS))
 
 
 def test_all_forms_of_an_id_have_one_hmac():

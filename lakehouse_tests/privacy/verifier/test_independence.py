@@ -33,12 +33,8 @@ def imported(source: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: str(path.relative_to(FOLDER)))
-def test_nothing_else_of_the_lakehouse_is_imported(source):
+def test_it_imports_neither_other_code_nor_the_writers_of_files(source):
     own = [name for name in imported(source) if name.startswith("lakehouse")]
 
     assert [name for name in own if not name.startswith(ALLOWED)] == []
-
-
-@pytest.mark.parametrize("source", SOURCES, ids=lambda path: str(path.relative_to(FOLDER)))
-def test_files_are_read_by_other_means_than_they_are_written(source):
     assert [name for name in imported(source) if name.startswith(WRITERS)] == []

@@ -9,8 +9,9 @@ import boto3
 import pytest
 from moto import mock_aws
 
+from lakehouse.privacy.verifier.file_part import FilePart
 from lakehouse.privacy.verifier.roots import BucketRoot, FolderRoot
-from lakehouse.privacy.verifier.search import search
+from lakehouse.privacy.verifier.search import by_values, search
 from lakehouse_tests.conftest import keep_versions
 from lakehouse_tests.privacy.verifier.someone import COLUMNS, EMAIL, PERSON, searched, written
 
@@ -66,39 +67,23 @@ def test_a_file_that_vanishes_is_reported(tmp_path, name):
 
     written(tmp_path, name, EMAIL)
 
-    report = search([Vanishing(tmp_path)], [PERSON], COLUMNS)
+    report = search([Vanishing(tmp_path)], by_values([PERSON], COLUMNS))
 
     assert gaps(report) == [(name, "changed", False)]
 
 
-def test_a_growing_file_is_read_up_to_its_first_size(tmp_path):
-    class Growing:
-        """A file that grows at its second read."""
+def test_a_growing_file_is_read_up_to_its_first_size(tmp_path, monkeypatch):
+    file = written(tmp_path, "spark.log", "x" * 100)
+    search_file = FilePart.search_file
 
-        def __init__(self, file, path):
-            self.file, self.path = file, path
+    def grow_and_search(part, opened, size_bytes):
+        with file.open("a") as log:
+            log.write(EMAIL)
+        search_file(part, opened, size_bytes)
 
-        def __getattr__(self, name):
-            return getattr(self.file, name)
+    monkeypatch.setattr(FilePart, "search_file", grow_and_search)
 
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *_):
-            self.file.close()
-
-        def read(self, size):
-            with self.path.open("a") as file:
-                file.write(EMAIL)
-            return self.file.read(size)
-
-    class GrowingRoot(FolderRoot):
-        def open(self, entry):
-            return Growing(super().open(entry), self.folder / entry.key)
-
-    written(tmp_path, "spark.log", "x" * 100)
-
-    report = search([GrowingRoot(tmp_path)], [PERSON], COLUMNS)
+    report = searched(tmp_path)
 
     assert (report.findings, gaps(report)) == ((), [("spark.log", "changed", False)])
 
@@ -121,34 +106,22 @@ def test_a_failed_read_is_a_gap_and_other_files_are_read(tmp_path):
     written(tmp_path, "a.txt")
     written(tmp_path, "b.txt", EMAIL)
 
-    report = search([Failing(tmp_path)], [PERSON], COLUMNS)
+    report = search([Failing(tmp_path)], by_values([PERSON], COLUMNS))
 
     assert [item.file for item in report.findings] == ["b.txt"]
     assert gaps(report) == [("a.txt", "not readable", True)]
 
 
-def test_only_a_subfolder_is_searched(tmp_path):
-    for name in ("one", "two"):
-        written(tmp_path / name, "a.txt", EMAIL)
-
-    report = search([FolderRoot(tmp_path, below="two")], [PERSON], COLUMNS)
-
-    assert [item.file for item in report.findings] == ["two/a.txt"]
-    assert report.roots == (str(tmp_path / "two"),)
-
-
 def test_findings_name_their_root(tmp_path):
-    roots = []
-    for name in ("one", "two"):
+    for name in ("one", "two", "three"):
         written(tmp_path / name, "a.txt", EMAIL)
-        roots.append(FolderRoot(tmp_path / name))
+    roots = [FolderRoot(tmp_path / "one"), FolderRoot(tmp_path, below="two")]
 
-    report = search(roots, [PERSON], COLUMNS)
+    report = search(roots, by_values([PERSON], COLUMNS))
 
-    assert [item.file for item in report.findings] == [
-        f"{tmp_path}/one/a.txt",
-        f"{tmp_path}/two/a.txt",
-    ]
+    files = [f"{tmp_path}/one/a.txt", f"{tmp_path}/two/a.txt"]
+    assert [item.file for item in report.findings] == files
+    assert report.roots == (str(tmp_path / "one"), str(tmp_path / "two"))
 
 
 @pytest.fixture
@@ -172,7 +145,7 @@ def test_objects_of_a_bucket_are_read(bucket, tmp_path):
         connection.commit()
     put(bucket, "a.db", (tmp_path / "a.db").read_bytes())
 
-    report = search([bucket], [PERSON], COLUMNS)
+    report = search([bucket], by_values([PERSON], COLUMNS))
 
     assert {(item.place, item.file) for item in report.findings} == {
         ("delivered file", "inbox/raw/a.csv"),
@@ -187,7 +160,7 @@ def test_noncurrent_versions_are_read(bucket):
     put(bucket, "b.txt", EMAIL.encode())
     bucket.client.delete_object(Bucket="lake", Key="b.txt")
 
-    report = search([bucket], [PERSON], COLUMNS)
+    report = search([bucket], by_values([PERSON], COLUMNS))
 
     assert [item.file.partition(" (version ")[0] for item in report.findings] == [
         "a.txt",
@@ -198,6 +171,6 @@ def test_noncurrent_versions_are_read(bucket):
 def test_an_unfinished_upload_is_a_gap(bucket):
     bucket.client.create_multipart_upload(Bucket="lake", Key="warehouse/a.parquet")
 
-    assert gaps(search([bucket], [PERSON], COLUMNS)) == [
+    assert gaps(search([bucket], by_values([PERSON], COLUMNS))) == [
         ("warehouse/a.parquet", "not readable", True)
     ]

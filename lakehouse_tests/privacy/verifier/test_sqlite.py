@@ -88,16 +88,6 @@ def test_rows_that_are_only_in_the_write_ahead_log_are_found(tmp_path):
     assert {item.place for item in report.findings} == {"catalog db"}
 
 
-def test_a_rollback_journal_is_searched(tmp_path):
-    with database(tmp_path, journal="PERSIST") as connection:
-        insert(connection, 1, EMAIL)
-        connection.execute("DELETE FROM runs")
-        connection.commit()
-        connection.execute("VACUUM")
-
-    assert "catalog.db-journal" in {item.file for item in searched(tmp_path).findings}
-
-
 def test_a_database_that_this_process_has_locked_stays_locked(tmp_path):
     with database(tmp_path) as connection:
         connection.execute("BEGIN EXCLUSIVE")
