@@ -1,7 +1,6 @@
 """Runs all detectors. One that fails is an incident itself, and does not stop the rest.
 
-Rows in quarantine: one incident per table, until the quarantine is empty or it is closed.
-
+Rows in quarantine are one incident per table, until the quarantine is empty or it is closed.
 The quarantine itself is read, since checks of later runs do not cover its rows; and only if its
 snapshot changed, after the run that wrote it has finished: the share of rows is unknown before.
 """

@@ -1,6 +1,4 @@
-"""Export a table declaration as a contract of the Open Data Contract Standard.
-
-Export a table's rules as quality checks of the Open Data Contract Standard.
+"""Export a table declaration, with its rules, as a contract of the Open Data Contract Standard.
 
 A check that a reader of the table can run becomes a metric of the standard or a Spark SQL
 query. A check that needs the write, such as a cast of delivered text, becomes text.

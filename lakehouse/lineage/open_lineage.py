@@ -1,9 +1,8 @@
 """Emits OpenLineage events of writes to a file and to a configured HTTP endpoint.
 
-Delivers events to an HTTP endpoint: in order, at least once, without blocking writes for long.
-
-The queue is the part of the event file after the last delivered line. Events that leave the
-size-limited file before the endpoint responds are not delivered.
+The endpoint gets events in order, at least once, without blocking writes for long. The queue is
+the part of the event file after the last delivered line. Events that leave the size-limited
+file before the endpoint responds are not delivered.
 """
 
 import hashlib

@@ -103,7 +103,7 @@ def _describe_span(span: timedelta) -> str:
     return f"{hours / 24:.1f} days" if hours >= 48 else f"{hours:.1f} hours"
 
 
-_WIDTH = 100
+_WIDTH = 120
 """Output width without a terminal."""
 
 

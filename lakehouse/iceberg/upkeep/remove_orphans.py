@@ -5,11 +5,10 @@ Files of running writes are not referenced either, so only files older than a da
 the procedure requires the same. A dry run comes first: if it would remove a large share of the
 files, the location is probably shared, and nothing is removed.
 
-Removal of orphan metadata.json files of failed commits, which are in no metadata log.
-
-A commit to the embedded catalog writes its file before the compare-and-swap, and leaves it
-after a conflict: 17 of 34 files after 16 contended commits. Spark's orphan removal also removes
-them, at the age of orphans; these small files are removed after a day.
+Orphan metadata.json files of failed commits are in no metadata log. A commit to the embedded
+catalog writes its file before the compare-and-swap, and leaves it after a conflict: 17 of 34
+files after 16 contended commits. Spark's orphan removal also removes them, at the age of
+orphans; these small files are removed after a day.
 """
 
 from collections.abc import Collection

@@ -6,8 +6,6 @@ them. Therefore they are staged as Parquet, which every executor can read:
 
     staging/kept-rows/<timestamp>-<id>/<number>/part-….parquet
 
-Folders of cached rows on a cluster, and their removal.
-
 A folder is removed by the process that created it. After a kill, its lock is free, so that the
 next process removes the rows.
 """

@@ -6,10 +6,9 @@ not counted. Arrow treats an unclosed quote as a value up to the end of the file
 marker row is appended, and must be the last row that Arrow returns. Arrow also continues after
 a closing quote, even across lines; therefore quotes are checked first.
 
-Check that each quoted CSV value ends at its closing quote.
-
-Arrow appends text after a closing quote to the value. Then two rows with an extra quote at the
-start of the same field become one row, and the rows between them become part of a value.
+Each quoted value has to end at its closing quote: Arrow appends text after a closing quote to
+the value. Then two rows with an extra quote at the start of the same field become one row, and
+the rows between them become part of a value.
 """
 
 import re

@@ -1,10 +1,8 @@
 """Read the rows of a JSON file. A column without a declared type is text: the next table casts
 it, and an invalid value rejects its row instead of the file.
 
-Iterate over the objects of a JSON file: JSON Lines, or one array of objects.
-
-Numbers keep their digits. The file is parsed in blocks, so memory use is limited to one block
-and one object.
+A file contains JSON Lines, or one array of objects. Numbers keep their digits. The file is
+parsed in blocks, so memory use is limited to one block and one object.
 """
 
 import base64

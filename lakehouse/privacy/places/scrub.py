@@ -1,8 +1,7 @@
 """Erases data subjects from every place that is neither a table nor a delivered file.
 
-Masks the values of data subjects in files, with as many bytes.
-
-A process that has the file open continues to read and write it at the same offsets.
+In files, values are masked with as many bytes: a process that has the file open continues to
+read and write it at the same offsets.
 """
 
 import gzip
