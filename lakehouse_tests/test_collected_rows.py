@@ -109,17 +109,18 @@ OTHER_METHODS = {
     "iceberg/metadata/snapshots.py:main.head": "of a history",
     "iceberg/read/quarantined_rows.py:_breaking.take": "of rows that are there",
     "iceberg/read/quarantined_rows.py:_per_rule.take": "of rows that are there",
-    "iceberg/write/append_or_overwrite.py:_head.head": "of a history",
     "iceberg/write/stage.py:_commit.head": "of a history",
     "iceberg/write/write_attempt.py:evaluate_prepared.head": "of a history",
-    "iceberg/write/withdrawn_rows.py:take_out_appended.head": "of a history",
-    "iceberg/write/withdrawn_rows.py:take_out_computed.head": "of a history",
     "iceberg/write/write_audit_publish.py:_fence.head": "of a history",
     "upkeep/compaction.py:plan_compaction.take": "of a budget",
     "upkeep/table_statistics.py:plan_statistics.take": "of a budget",
     "orchestration/warm_runs/run_server.py:preload.collect": "of garbage",
     "privacy/personal_export.py:_rows.take": "of the rows of a person",
     "sample_data": "makes rows, and reads none",
+    "iceberg/write/append_or_overwrite.py:_added.head": "of a history",
+    "iceberg/write/append_or_overwrite.py:_audited.head": "of a history",
+    "iceberg/write/write_attempt.py:based_on_head.head": "of a history",
+    "iceberg/write/write_attempt.py:head.head": "of a history",
 }
 
 
