@@ -46,7 +46,9 @@ def java_below(pid: int) -> list[int]:
 
 
 def processes_below(pid: int) -> list[int]:
-    return [child.pid for child in psutil.Process(pid).children(recursive=True)]
+    with suppress(psutil.NoSuchProcess):
+        return [child.pid for child in psutil.Process(pid).children(recursive=True)]
+    return []
 
 
 def command_of(pid: int) -> str:
