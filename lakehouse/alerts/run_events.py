@@ -38,6 +38,7 @@ from lakehouse.orchestration.partitions.partition_bounds import range_of
 from lakehouse.orchestration.runs.erasure_runs import JOB as ERASE_PEOPLE
 from lakehouse.orchestration.runs.erasure_runs import REQUEST_TAG
 from lakehouse.orchestration.runs.run_in_process import UNFINISHED
+from lakehouse.orchestration.runs.run_result import FINISHED
 from lakehouse.orchestration.runs.runs_for_stale_tables import RECOMPUTED_FOR_ERASURE
 from lakehouse.orchestration.runs.upkeep_results import JOB as MAINTAIN_TABLES
 from lakehouse.orchestration.runs.upkeep_results import step_result_of
@@ -48,11 +49,6 @@ _OVERLAP = timedelta(minutes=5)
 """The clocks of hosts differ, and transactions take time."""
 _PAGE = 1000
 _SHOWN_PATHS = 5
-_FINISHED = [
-    dg.DagsterRunStatus.SUCCESS,
-    dg.DagsterRunStatus.FAILURE,
-    dg.DagsterRunStatus.CANCELED,
-]
 _TYPES = {
     dg.DagsterEventType.ASSET_CHECK_EVALUATION,
     dg.DagsterEventType.ASSET_MATERIALIZATION,
@@ -111,7 +107,7 @@ def _run_records(context: MonitorContext, since: datetime) -> list[dg.RunRecord]
     unfinished = context.instance.get_run_records(dg.RunsFilter(statuses=UNFINISHED))
     # After the unfinished ones, so that a run that ends meanwhile is not missed.
     finished = context.instance.get_run_records(
-        dg.RunsFilter(statuses=_FINISHED, updated_after=since),
+        dg.RunsFilter(statuses=FINISHED, updated_after=since),
         order_by="update_timestamp",
         ascending=True,
     )

@@ -17,6 +17,7 @@ import dagster as dg
 
 from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.orchestration.runs.erasure_runs import JOB, REQUEST_TAG
+from lakehouse.orchestration.runs.run_result import FINISHED
 from lakehouse.privacy.audit_chain import AuditedAction, append_actions
 from lakehouse.privacy.erasable import Erasable
 from lakehouse.privacy.folder import check_request_id, hmac_key, requests_folder
@@ -271,7 +272,6 @@ FIRST_PAUSE, LONGEST_PAUSE = timedelta(minutes=15), timedelta(days=1)
 """Pause after the last run; doubled after each further failed one."""
 _STATUS = dg.DagsterRunStatus
 _FAILED = (_STATUS.FAILURE, _STATUS.CANCELED)
-_FINISHED = (*_FAILED, _STATUS.SUCCESS)
 _MOST_RUNS = 20
 
 
@@ -311,7 +311,7 @@ def past_runs(instance: dg.DagsterInstance, request: Request) -> PastRuns:
     records = instance.get_run_records(filters, limit=_MOST_RUNS)
     if not records:
         return PastRuns()
-    finished = [record for record in records if record.dagster_run.status in _FINISHED]
+    finished = [record for record in records if record.dagster_run.status in FINISHED]
     since = request.changed_at or request.requested_at
 
     def is_recent_failure(record: dg.RunRecord) -> bool:

@@ -37,7 +37,6 @@ DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 """The allowed delimiters and their names."""
 _NAME = re.compile(r"^[a-z][a-z0-9_]*$")
 
-_OF_ROW = "Number of the row in its file, counted from 1 after the header."
 INGEST_COLUMNS = tuple(
     Column(name, column_type, doc, required=True)
     for name, column_type, doc in (

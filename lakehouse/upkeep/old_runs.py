@@ -5,15 +5,11 @@ from datetime import UTC, datetime, timedelta
 import dagster as dg
 
 from lakehouse.orchestration.dagster_internals import last_materializations
+from lakehouse.orchestration.runs.run_result import FINISHED
 
 KEPT_DAYS = 90
 _BATCH = 500
 """Runs or materializations per query."""
-_FINISHED = [
-    dg.DagsterRunStatus.SUCCESS,
-    dg.DagsterRunStatus.FAILURE,
-    dg.DagsterRunStatus.CANCELED,
-]
 
 
 def forget_runs(instance: dg.DagsterInstance, before: datetime) -> int:
@@ -23,7 +19,7 @@ def forget_runs(instance: dg.DagsterInstance, before: datetime) -> int:
     shows the partition as missing. Idempotent.
     """
     shown = _shown_runs(instance)
-    filters = dg.RunsFilter(statuses=_FINISHED, created_before=before)
+    filters = dg.RunsFilter(statuses=FINISHED, created_before=before)
     deleted: list[str] = []
     cursor = None
     while old := instance.get_run_records(filters, _BATCH, ascending=True, cursor=cursor):

@@ -18,6 +18,13 @@ from lakehouse.orchestration.metadata_keys import (
     plain_values,
 )
 
+FINISHED = [
+    dg.DagsterRunStatus.SUCCESS,
+    dg.DagsterRunStatus.FAILURE,
+    dg.DagsterRunStatus.CANCELED,
+]
+"""The states of runs that have ended."""
+
 Status = Literal["published", "unchanged", "failed", "not run"]
 INTERRUPTED = "UNEXPECTED_TERMINATION"
 

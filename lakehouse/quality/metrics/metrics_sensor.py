@@ -14,6 +14,7 @@ from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.dagster_internals import add_run_tags
 from lakehouse.orchestration.deployment import open_engine
 from lakehouse.orchestration.runs.run_in_process import AFTER_RUN
+from lakehouse.orchestration.runs.run_result import FINISHED
 from lakehouse.orchestration.written_metadata import table_metadata
 from lakehouse.quality.metrics.anomaly_check import no_anomaly_checks
 from lakehouse.quality.metrics.run_metrics import Zones, metrics_of_run
@@ -25,11 +26,6 @@ MEASURED_AT = "measured_at"
 RECORDED = f"{HIDDEN_PREFIX}metrics"
 """Tag of a run whose metrics are recorded: its id, and their number."""
 LOOK_BACK = timedelta(days=2)
-_FINISHED = [
-    dg.DagsterRunStatus.SUCCESS,
-    dg.DagsterRunStatus.FAILURE,
-    dg.DagsterRunStatus.CANCELED,
-]
 _log = logging.getLogger(__name__)
 
 
@@ -77,7 +73,7 @@ class Recorder:
 def unrecorded(instance: dg.DagsterInstance, limit: int) -> list[str]:
     """Return the oldest finished runs of the last two days without recorded metrics."""
     since = datetime.now(UTC) - LOOK_BACK
-    filters = dg.RunsFilter(statuses=_FINISHED, updated_after=since)
+    filters = dg.RunsFilter(statuses=FINISHED, updated_after=since)
     newest_first = [record.dagster_run for record in instance.get_run_records(filters)]
     run_ids = [run.run_id for run in newest_first if not _is_recorded(run)]
     return run_ids[::-1][:limit]
