@@ -39,6 +39,7 @@ from lakehouse.iceberg.metadata.table_locations import (
 from lakehouse.tables.quoting import namespace_of
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyiceberg.io import FileIO
     from pyiceberg.table import Table
 
@@ -134,15 +135,42 @@ class RowChecksum:
 
 def row_checksum(table: "Table", snapshot_id: int) -> RowChecksum:
     """Return the sum of the hashes of all rows of a snapshot, modulo 2^64."""
-    import polars as pl
+    import pyarrow as pa
+    from pandas.util import hash_pandas_object
 
     rows, total = 0, 0
     with table.scan(snapshot_id=snapshot_id).to_arrow_batch_reader() as batches:
         for batch in batches:
+            columns = {}
+            for number, column in enumerate(batch.columns):
+                columns[f"{number}"] = _hashable(column)
+                columns[f"{number} is NULL"] = column.is_null()
+            frame = pa.table(columns).to_pandas()
+            hashes = hash_pandas_object(frame, index=False, categorize=False)
             rows += batch.num_rows
-            frame = pl.DataFrame(batch)
-            total += sum(frame.hash_rows().to_list())
+            total += int(hashes.sum())
     return RowChecksum(rows, total % (1 << 64))
+
+
+def _hashable(column: "pa.Array[Any]") -> "pa.Array[Any]":
+    """Return a column without NULL in a type that pandas hashes without loss."""
+    import pyarrow as pa
+
+    kind, storage = pa.types, column.type
+    if isinstance(column, pa.ExtensionArray):
+        column, storage = column.storage, column.storage.type
+    if kind.is_nested(storage):
+        texts = [repr(value).encode() for value in column.to_pylist()]
+        column = pa.array(texts, pa.large_binary())
+    elif kind.is_decimal(storage):
+        column = column.cast(pa.string()).cast(pa.large_binary())
+    elif kind.is_temporal(storage):
+        column = column.view(pa.int32() if storage.bit_width == 32 else pa.int64())
+    elif kind.is_boolean(storage):
+        column = column.cast(pa.int8())
+    elif not kind.is_primitive(storage):
+        column = column.cast(pa.large_binary())
+    return column.fill_null(0 if kind.is_primitive(column.type) else b"")
 
 
 VerifiedBy = Literal["rows", "bytes"]
