@@ -36,15 +36,31 @@ def declared_tables(state: State, names: tuple[str, ...]) -> "list[IcebergTable]
 
 
 class ShowGroup(click.Group):
-    """A group that passes an unknown first word to its command `show`."""
+    """A group that passes an unknown first word to its command `show`, and the options before
+    that word to the command.
+    """
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the command of the first word."""
+        options = _given_options(self, ctx)
         if args and self.get_command(ctx, args[0]) is None:
-            return "show", self.get_command(ctx, "show"), args
-        return super().resolve_command(ctx, args)
+            return "show", self.get_command(ctx, "show"), [*options, *args]
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command, [*options, *rest]
+
+
+def _given_options(group: click.Group, context: click.Context) -> list[str]:
+    """Return the options of a group on the command line as words."""
+    words = []
+    for option in group.params:
+        source = context.get_parameter_source(option.name or "")
+        if source is click.core.ParameterSource.COMMANDLINE:
+            words.append(option.opts[0])
+            if not (isinstance(option, click.Option) and option.is_flag):
+                words.append(str(context.params[option.name or ""]))
+    return words
 
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -37,16 +37,18 @@ _NO_REQUEST = "allow"
 def allow_people(erasable: Erasable, named: Sequence[Named], *, by: str, why: str) -> None:
     """Allow new rows of erased people.
 
-    :raises UsageError: if a person is not on the suppression list. It contains no value.
+    :raises UsageError: if a person is not on the suppression list; then none is allowed. It
+        contains no value.
     """
     settings, now = erasable.settings, datetime.now(UTC)
     key = hmac_key(settings, is_needed=True)
+    listed = read_gone(settings).erased_at
+    allowed = []
     for number, one in enumerate(named, start=1):
         subject = subject_of(erasable.subjects, Person(one.column, frozenset()))
         is_id = one.column.lower() in subject.names
         names = sorted(subject.names) if is_id else [one.column.lower()]
         digests = {name: person_hmac(key, name, one.value) for name in names}
-        listed = read_gone(settings).erased_at
         actions = [
             AuditedAction("allowed_again", _NO_REQUEST, by, name, digest)
             for name, digest in digests.items()
@@ -58,6 +60,8 @@ def allow_people(erasable: Erasable, named: Sequence[Named], *, by: str, why: st
                 " expected an id as it was erased.",
                 next_step="`lakehouse erasures` lists the requests.",
             )
+        allowed.append((digests, actions))
+    for number, (digests, actions) in enumerate(allowed, start=1):
         occasion = f"allow-{now:%Y%m%dT%H%M%S.%f}-{number}"
         append_actions(settings, erasable.engine, erasable.audit, actions, occasion, now=now)
         allow_again(settings, digests.values(), by=by, why=why)

@@ -67,6 +67,13 @@ def test_refused_rows_are_counted_by_table(lakehouse) -> None:
 
 
 @pytest.mark.usefixtures("refused_fruits")
+def test_options_before_the_table_apply(lakehouse) -> None:
+    (found,) = records(lakehouse("quarantine", "--format", "json", FRUITS))
+    assert found["rows"] == 3
+    assert lakehouse("quarantine", "--format", "json", "clear", FRUITS, "--why", "x").code == 2
+
+
+@pytest.mark.usefixtures("refused_fruits")
 def test_refused_rows_of_a_table_are_counted_by_rule_and_by_file(lakehouse) -> None:
     out = lakehouse("quarantine", FRUITS).out
     assert out[2:5] == [

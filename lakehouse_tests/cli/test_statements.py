@@ -94,7 +94,7 @@ def test_a_statement_that_can_delete_quarantined_rows_is_rejected(statement: str
 @pytest.mark.parametrize(
     "statement",
     [
-        f"INSERT INTO {QUARANTINE} SELECT 1",
+        f"INSERT INTO {QUARANTINE} SELECT replace(a, 'b', 'c')",
         f"MERGE INTO {QUARANTINE} USING s ON true WHEN NOT MATCHED THEN INSERT *",
         f"CALL system.rewrite_data_files('{QUARANTINE}')",
     ],
@@ -107,6 +107,7 @@ def test_a_statement_that_retains_quarantined_rows_can_run(statement: str) -> No
     "statement",
     [
         "SELECT * FROM silver.fruits JOIN x USING (id) WHERE map('a', 1)['a'] = 1",
+        "SELECT * FROM silver.fruits WHERE note LIKE '%map using%' -- transform using",
         "values (1)",
         "WITH a AS (SELECT 1) SELECT * FROM a",
         "(SELECT 1)",

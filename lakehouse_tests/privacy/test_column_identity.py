@@ -138,7 +138,13 @@ def test_rows_of_an_erased_person_land_again_once_they_are_allowed(lakehouse, se
     assert read_audited(settings).is_gone(["customer_id"], "17.0") is not None
 
     with pytest.raises(UsageError, match="not on the list"):
-        allow_people(home.erasable, [Named("customer_id", "18")], by="me", why="?")
+        allow_people(
+            home.erasable,
+            [Named("customer_id", "17"), Named("customer_id", "18")],
+            by="me",
+            why="?",
+        )
+    assert read_audited(settings).is_gone(["customer_id"], "17") is not None
     allow_people(home.erasable, [Named("customer_id", "17.0")], by="me", why="new contract")
 
     assert read_audited(settings).is_gone(["customer_id"], "17") is None

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Self
 
 GRACE_SECONDS = 15.0
@@ -44,9 +45,7 @@ class Children:
     ) -> None:
         """Watch a group leader; it has `grace_seconds` to stop after SIGINT."""
         self._running[name] = child, grace_seconds
-        assert self._watchdog.stdin is not None
-        self._watchdog.stdin.write(f"{child.pid}\n".encode())
-        self._watchdog.stdin.flush()
+        self._notify_watchdog(child.pid)
 
     def ended(self, name: str) -> int | None:
         """Return the exit code of one that ended; None where it runs, or there is none."""
@@ -62,7 +61,16 @@ class Children:
     def end(self, name: str) -> None:
         """End one of them, where it is there, with what is left of its group, and forget it."""
         if name in self._running:
-            _end(*self._running.pop(name))
+            child, grace_seconds = self._running.pop(name)
+            _end(child, grace_seconds)
+            self._notify_watchdog(-child.pid)
+
+    def _notify_watchdog(self, number: int) -> None:
+        assert self._watchdog.stdin is not None
+        # The watchdog may have been killed.
+        with suppress(BrokenPipeError):
+            self._watchdog.stdin.write(f"{number}\n".encode())
+            self._watchdog.stdin.flush()
 
 
 def _end(child: "subprocess.Popen[bytes]", grace_seconds: float) -> None:

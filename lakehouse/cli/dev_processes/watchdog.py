@@ -1,4 +1,8 @@
-"""Ends process groups, one per line of standard input, when the input ends with the command."""
+"""Ends process groups when standard input ends with the command.
+
+Each line has the number of a group; the negative number of a group that has ended removes it,
+since another process can get that number.
+"""
 
 import os
 import signal
@@ -12,17 +16,21 @@ def main() -> None:
     """Wait for the end of the input, then end the groups: first politely, then for good."""
     # A Ctrl-C is the command's to answer.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    groups = [int(line) for line in sys.stdin]
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        groups = [group for group in groups if _signal(group, number)]
+    watched: set[int] = set()
+    for line in sys.stdin:
+        number = int(line)
+        watched = watched | {number} if number > 0 else watched - {-number}
+    groups = sorted(watched)
+    for sent in (signal.SIGTERM, signal.SIGKILL):
+        groups = [group for group in groups if _signal(group, sent)]
         if not groups:
             return
         time.sleep(GRACE_SECONDS)
 
 
-def _signal(group: int, number: signal.Signals) -> bool:
+def _signal(group: int, sent: signal.Signals) -> bool:
     try:
-        os.killpg(group, number)
+        os.killpg(group, sent)
     except (ProcessLookupError, PermissionError):
         return False
     return True

@@ -43,6 +43,14 @@ def first_word(statement: str) -> str:
     return next((token.keyword for token in tokenize(statement)), "")
 
 
+def _code(statement: str) -> str:
+    """Return a statement in capitals, without its comments, texts and quoted names."""
+    tokens = tokenize(statement)
+    return " ".join(
+        token.text.upper() if token.kind in ("word", "mark") else "''" for token in tokens
+    )
+
+
 _QUERY = re.compile(
     r"""
       (?:SELECT|VALUES|TABLE|SHOW|DESC|DESCRIBE|USE)\b
@@ -73,7 +81,7 @@ def require_queries(statements: Sequence[str]) -> None:
     for number, statement in enumerate(statements, start=1):
         which = f"statement {number} of {len(statements)}: " if len(statements) > 1 else ""
         word = first_word(statement)
-        if _PROGRAM.search(statement.upper()):
+        if _PROGRAM.search(_code(statement)):
             raise UsageError(which + _needs_write("TRANSFORM … USING runs a program"))
         if word not in ("", "WITH", "FROM") and not is_query(statement):
             raise UsageError(which + _needs_write(f"a statement with {word} is not a query"))
@@ -114,7 +122,7 @@ def _needs_write(reason: str) -> str:
 
 _WORD = re.compile(r"\w+")
 _REMOVING = re.compile(
-    r"\b(DELETE|TRUNCATE|DROP|REPLACE|OVERWRITE|RENAME"
+    r"\b(DELETE|TRUNCATE|DROP|REPLACE(?!\s*\()|OVERWRITE|RENAME"
     # Procedures that give the readers of a table another snapshot.
     r"|ROLLBACK_TO_\w+|SET_CURRENT_SNAPSHOT|FAST_FORWARD|CHERRYPICK_SNAPSHOT|PUBLISH_CHANGES)\b",
     re.IGNORECASE,
