@@ -77,6 +77,8 @@ def remove_unseen(erasable: Erasable, folders: Folders) -> Iterator[ScrubbedPlac
 
 _RETRY_AFTER = timedelta(hours=1)
 """After a conflict with a writer."""
+_CHECK_AGAIN_AFTER = timedelta(days=1)
+"""If a write has to end, or the operator to drop a tag; each attempt reads all files."""
 _NO_SUCH_FILE = (
     "no feed that can contain the person has a delivered file with that key or SHA-256; remove a"
     " file of another feed yourself"
@@ -361,9 +363,12 @@ def remove_physically(erasure: Erasure) -> None:
 
 
 def _due_at(retained: Iterable[StepResult]) -> datetime:
-    retry_at = (datetime.now(UTC) + _RETRY_AFTER).timestamp()
+    now = datetime.now(UTC)
+    retry_at = (now + _RETRY_AFTER).timestamp()
     due = [result.step_metrics.get("due_at", retry_at) for result in retained]
-    return datetime.fromtimestamp(max(due, default=retry_at), UTC)
+    if not due:
+        return now + _CHECK_AGAIN_AFTER
+    return datetime.fromtimestamp(max(due), UTC)
 
 
 def verify_all(erasure: Erasure) -> None:

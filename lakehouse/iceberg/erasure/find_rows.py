@@ -127,17 +127,18 @@ def person_columns(
 
 
 def _fields_called(loaded: "Table", names: frozenset[str]) -> "list[NestedField]":
-    """Return the fields of these names in the current schema, else in former ones."""
-    for schemas in ([loaded.schema()], loaded.schemas().values()):
-        fields = {
-            one.field_id: one
-            for schema in schemas
-            for one in schema.fields
-            if one.name.lower() in names
-        }
-        if fields:
-            return [fields[field_id] for field_id in sorted(fields)]
-    return []
+    """Return the fields of these names, dropped ones too: old files can contain them.
+
+    A field that has another name now belongs to the column of that name.
+    """
+    current = {one.field_id: one for one in loaded.schema().fields}
+    fields = {
+        one.field_id: current.get(one.field_id, one)
+        for schema in loaded.schemas().values()
+        for one in schema.fields
+        if current.get(one.field_id, one).name.lower() in names
+    }
+    return [fields[field_id] for field_id in sorted(fields)]
 
 
 def find_rows(

@@ -116,7 +116,11 @@ def _bound(content: bytes, kind: str) -> Any:
         return int.from_bytes(content, "little", signed=True)
     if kind == "date":
         days = int.from_bytes(content, "little", signed=True)
-        return date(1970, 1, 1) + timedelta(days=days)
+        try:
+            return date(1970, 1, 1) + timedelta(days=days)
+        except OverflowError:
+            # Spark writes years after 9999; no searched value is such a date.
+            return content
     if kind == "string":
         return content.decode("utf-8", "replace")
     if kind == "uuid":

@@ -5,6 +5,7 @@ from datetime import date, datetime
 from typing import Any
 
 import pytest
+from pyiceberg.types import LongType
 
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.commit.branch import audit_branch, new_write_id
@@ -119,6 +120,16 @@ def test_an_address_counts_where_no_other_id_stands_beside_it(engine: Engine) ->
 
     assert delete_rows(engine, ORDERS, [ANNA], REQUEST).rows == {"main": 1}
     assert content(engine, ORDERS) == [shared[0]]
+
+
+def test_a_column_that_was_dropped_and_added_again_still_names_them(filled: Engine) -> None:
+    loaded = filled.catalog.load(ORDERS.name)
+    with loaded.update_schema(allow_incompatible_changes=True) as schema:
+        schema.delete_column("customer_id")
+    with loaded.update_schema() as schema:
+        schema.add_column("customer_id", LongType())
+
+    assert delete_rows(filled, ORDERS, [ANNA], REQUEST).rows == {"main": 2}
 
 
 def test_without_a_subject_rows_go_by_their_personal_values(engine: Engine) -> None:

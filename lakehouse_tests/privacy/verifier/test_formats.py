@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
 
+from lakehouse.privacy.verifier import formats
 from lakehouse_tests.privacy.verifier.someone import EMAIL, PERSON, PHONE, searched, written
 
 pytestmark = pytest.mark.unit
@@ -285,3 +286,7 @@ def test_similar_values_are_not_found(tmp_path):
     written(tmp_path, "inbox/raw/a.csv", "client\n47110\n")
 
     assert searched(tmp_path, person=PERSON).findings == ()
+
+
+def test_a_date_after_the_year_9999_is_read():
+    assert formats._bound((2_932_897).to_bytes(4, "little"), "date") is not None
