@@ -74,7 +74,7 @@ def status(home: Path) -> dict[str, dict]:
 
 def test_what_spark_says_is_not_shown(home):
     done = subprocess.run(
-        [LAKEHOUSE, "sql", "SELECT 1 AS one; SELEC 2"],
+        [LAKEHOUSE, "sql", "SELECT 1 AS one; SELECT 1 +"],
         env=os.environ | {"LAKEHOUSE_HOME": str(home), "NO_COLOR": "1"},
         capture_output=True,
         text=True,
@@ -84,8 +84,8 @@ def test_what_spark_says_is_not_shown(home):
     assert done.stdout == "one\n---\n  1\n(1 row)\n"
     said = [line for line in done.stderr.splitlines() if not line.endswith(" …")]
     assert said == [
-        "lakehouse: statement 2 of 2: [PARSE_SYNTAX_ERROR] Syntax error at or near 'SELEC'."
-        " (line 1, pos 0)"
+        "lakehouse: statement 2 of 2: [PARSE_SYNTAX_ERROR] Syntax error at or near end of"
+        " input. (line 1, pos 10)"
     ]
 
 
