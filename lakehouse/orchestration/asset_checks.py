@@ -10,7 +10,7 @@ import dagster as dg
 
 from lakehouse.iceberg.read.rows_outside_partitions import HAS_PARTITION
 from lakehouse.iceberg.rules.refused_share import refused_share
-from lakehouse.iceberg.rules.rows import RowRule
+from lakehouse.iceberg.rules.rows import InPartitionsRule
 from lakehouse.iceberg.values.write_result import Outcome, Refused, RuleResult
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.metadata_keys import CheckMetadata
@@ -20,7 +20,6 @@ from lakehouse.tables.table_validation import REFUSED_SHARE
 
 if TYPE_CHECKING:
     from lakehouse.iceberg.catalog.catalog import Catalog
-    from lakehouse.iceberg.values.write_result import Outcome
     from lakehouse.tables.table import IcebergTable
 
 
@@ -82,7 +81,7 @@ class Evaluated:
     """The quarantine table with the rejected rows."""
 
     @classmethod
-    def by(cls, outcome: "Outcome", rows_in: str = "") -> "Evaluated":
+    def by(cls, outcome: Outcome, rows_in: str = "") -> "Evaluated":
         """Return what the rules of a write were evaluated on."""
         what: Literal["main", "candidate"] = "main"
         snapshot_id, branch = outcome.snapshot_id, ""
@@ -122,13 +121,7 @@ def checked_rules(table: "IcebergTable") -> list[Rule]:
     """Return the declared rules, the quarantine share, and the partition rule."""
     by = table.overwritten_by
     rules = [*table.rules, *([refused_share(table)] if table.quarantining_rules else [])]
-    if by is None:
-        return rules
-    description = f"{by} lies in the run's partitions"
-    within = RowRule(
-        "in_partitions", description, (by,), on_failure="block", violated_by=description
-    )
-    return [*rules, within]
+    return [*rules, InPartitionsRule.of(by)] if by else rules
 
 
 def results_of(

@@ -1,4 +1,7 @@
-"""The IO manager: all reads and writes of assets use it."""
+"""The IO manager: reads and writes the tables of assets.
+
+Delivered files do not use it: `lakehouse.ingestion.land` writes them to bronze.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -74,18 +77,10 @@ class IcebergIOManager(dg.ConfigurableIOManager):
         compute: "Callable[..., DataFrame]",
         inputs: Mapping[str, Input] | None = None,
         run: Run | None = None,
-        *,
-        arriving: Sequence[tuple[Any, ...]] | None = None,
     ) -> Outcome:
         """Compute a table and publish the result if its rules pass; see `iceberg.write`."""
         return write_audit_publish.write(
-            self.engine,
-            self.with_layer(table),
-            compute,
-            inputs,
-            run,
-            arriving=arriving,
-            gone=self.gone,
+            self.engine, self.with_layer(table), compute, inputs, run, gone=self.gone
         )
 
     def with_layer(self, table: IcebergTable) -> IcebergTable:

@@ -19,8 +19,9 @@ import pytest
 from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 
 from lakehouse.iceberg.erasure.suppression_list import SuppressionList
-from lakehouse.ingestion.collect import SuppressedRows, collect_files
+from lakehouse.ingestion.collect import collect_files
 from lakehouse.ingestion.collected_files import Delivery
+from lakehouse.ingestion.found_rows import SuppressedRows
 from lakehouse.ingestion.ingest_attempt import lock_feed
 from lakehouse.ingestion.staging.executor_reading import (
     ExecutorReading,

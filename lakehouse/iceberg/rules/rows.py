@@ -6,7 +6,7 @@ A rule splits off rejected rows, is a reason in the quarantine, and is a check.
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import ClassVar, Unpack
+from typing import ClassVar, Self, Unpack
 
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.rules.evaluable_rule import EvaluableRule
@@ -50,6 +50,35 @@ class RowRule(EvaluableRule):
     def requires_value(self) -> bool:
         """Whether it only requires a value in a column."""
         return any(self.violated_by == _is_null(column) for column in self.columns)
+
+
+@dataclass(frozen=True, kw_only=True)
+class InPartitionsRule(RowRule):
+    """The rule that all written rows are in the run's partitions.
+
+    `violated_by` is empty without a run, since the partitions depend on it.
+    """
+
+    violated_by: str = ""
+
+    @classmethod
+    def of(cls, by: str, predicate: str = "") -> Self:
+        """Return the rule for a column.
+
+        :param predicate: SQL of the rows in the run's partitions; empty without a run.
+        """
+        return cls(
+            name="in_partitions",
+            description=f"{by} is in the run's partitions",
+            columns=(by,),
+            on_failure="block",
+            violated_by=f"NOT coalesce({predicate}, false)" if predicate else "",
+        )
+
+    @property
+    def sql(self) -> str:
+        """The predicate of a run; the description if no run is known."""
+        return self.violated_by or self.description
 
 
 def not_null(column: str, **options: Unpack[CountOptions]) -> Rule:

@@ -11,9 +11,9 @@ from lakehouse.iceberg.metadata.snapshots import Snapshot
 from lakehouse.iceberg.read.pinned_frames import read_main, rows_at, rows_between
 from lakehouse.iceberg.read.row_version_inputs import has_no_partition
 from lakehouse.iceberg.rules.audit import Audited, audit, count
-from lakehouse.iceberg.rules.evaluable_rule import EvaluableRule, evaluable
+from lakehouse.iceberg.rules.evaluable_rule import evaluable
 from lakehouse.iceberg.rules.failing_row_samples import sample_of
-from lakehouse.iceberg.rules.rows import RowRule
+from lakehouse.iceberg.rules.rows import InPartitionsRule, RowRule
 from lakehouse.iceberg.values.write_result import Outcome, Quarantined, RuleResult
 from lakehouse.iceberg.write import stage
 from lakehouse.iceberg.write.prepared_frame import PreparedFrame, prepare
@@ -234,24 +234,13 @@ def _changed_rows(attempt: Attempt, head: Snapshot) -> "DataFrame":
     return rows.where(_overwritten(attempt)) if attempt.table.overwritten_by else rows
 
 
-def in_partitions(by: str, predicate: str) -> EvaluableRule:
-    """Return the rule that all rows are in the run's partitions, given as a predicate."""
-    return RowRule(
-        name="in_partitions",
-        description=f"{by} is in the run's partitions",
-        columns=(by,),
-        on_failure="block",
-        violated_by=f"NOT coalesce({predicate}, false)",
-    )
-
-
 def _outside(attempt: Attempt, head: Snapshot, rows_within: int) -> list[RuleResult]:
     """Block rows outside of the overwritten partitions, which Iceberg appends silently."""
     mode = attempt.table.write
     if not isinstance(mode, OverwritePartitions):
         return []
     written = head.count("added-records")
-    rule = in_partitions(mode.by, _overwritten(attempt))
+    rule = InPartitionsRule.of(mode.by, _overwritten(attempt))
     outside = written - rows_within
     if not outside:
         return [RuleResult(rule, 0, written)]

@@ -14,9 +14,9 @@ from lakehouse.iceberg.read.pinned_frames import narrowed
 from lakehouse.iceberg.read.row_version_inputs import outside_name, with_version_reads
 from lakehouse.iceberg.rules.audit import audit, count
 from lakehouse.iceberg.rules.evaluable_rule import EvaluableRule, evaluable
+from lakehouse.iceberg.rules.rows import InPartitionsRule
 from lakehouse.iceberg.values.write_context import Partitions, Run
 from lakehouse.iceberg.values.write_result import RuleResult
-from lakehouse.iceberg.write.append_or_overwrite import in_partitions
 from lakehouse.iceberg.write.kept_rows import Keep, keep_on_one_machine
 from lakehouse.iceberg.write.merge_rows import merge_key_rule
 from lakehouse.iceberg.write.prepared_frame import DELETED, PreparedFrame, prepare
@@ -219,7 +219,7 @@ def _row_set_rules(table: IcebergTable, partitions: Partitions | None) -> list[E
         rules += [key_rule] if key_rule not in rules else []
     if isinstance(table.write, OverwritePartitions) and partitions:
         by = table.write.by
-        rules.append(in_partitions(by, partitions.predicate(by)))
+        rules.append(InPartitionsRule.of(by, partitions.predicate(by)))
     return [rule for rule in evaluable(rules) if rule.reads_rows]
 
 

@@ -3,11 +3,13 @@
 Readers of main never see unaudited rows: each write is staged on its own branch, to which main is
 moved only after the table's rules were evaluated on the changes.
 
-    write              lock the table, prepare it, and retry on conflicts
-      _attempt         one attempt, on a new audit branch
-        _fence         create the branch, then pin the inputs
-        _compute       read the pinned inputs, and call the table's function
-        _stage         split off rejected rows, stage, audit, and publish or block
+    write                    lock the table, create or evolve it
+      _until_published       plan the read, and retry on conflicts
+        _attempt             one attempt, on a new audit branch that is dropped afterwards
+          _compute_and_stage
+            _fence           create the branch, then pin the inputs
+            _compute         read the pinned inputs, and call the table's function
+            _stage           split off rejected rows, stage, audit, and publish or block
 """
 
 from collections.abc import Iterator, Mapping, Sequence
