@@ -50,7 +50,8 @@ INSTALLED = {*sys.stdlib_module_names, "lakehouse", "pyarrow", "numpy"}
 
 class Refuse:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] not in INSTALLED:
+        # Python's own modules with data of the platform are not listed.
+        if name.partition(".")[0] not in INSTALLED and not name.startswith("_"):
             raise ImportError(name)
 
 sys.meta_path.insert(0, Refuse())
