@@ -132,6 +132,7 @@ def read_rows(file: Path) -> pd.DataFrame:
         dtype="string[pyarrow]",
         keep_default_na=False,
         na_values=[""],
+        engine="pyarrow",
     )
     rows = texts.assign(
         file=file.name,
