@@ -2,11 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
+from pyarrow import csv
 
 TYPED = (
     "transaction_id",
@@ -126,14 +129,14 @@ def read_rows(file: Path) -> pd.DataFrame:
 
     `amount` is in cents. Values that cannot be cast are NULL.
     """
-    texts = pd.read_csv(
-        file,
-        usecols=list(COLUMNS),
-        dtype="string[pyarrow]",
-        keep_default_na=False,
-        na_values=[""],
-        engine="pyarrow",
+    options = csv.ConvertOptions(
+        column_types=dict.fromkeys(COLUMNS, pa.string()),
+        include_columns=list(COLUMNS),
+        strings_can_be_null=True,
+        null_values=[""],
     )
+    table = csv.read_csv(file, convert_options=options)
+    texts = table.to_pandas(types_mapper=lambda _: pd.StringDtype("pyarrow"))
     rows = texts.assign(
         file=file.name,
         row=range(1, len(texts) + 1),
@@ -173,12 +176,19 @@ def _cents(texts: pd.Series) -> pd.Series:
 def _dates(texts: pd.Series) -> pd.Series:
     """Return dates as ISO text, whose order is that of the dates."""
     dates = _matching(texts, _DATE)
-    parsed = pd.to_datetime(dates.astype(object), format="%Y-%m-%d", errors="coerce")
-    return dates.where(parsed.notna())
+    return dates.where(dates.isin(list(filter(_is_date, dates.dropna().unique()))))
+
+
+def _is_date(text: str) -> bool:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _reasons(texts: pd.DataFrame, rows: pd.DataFrame) -> dict[str, pd.Series]:
-    date = rows["transaction_date"]
+    dates = rows["transaction_date"]
     failed = {
         **{f"castable_{name}": texts[name].notna() & rows[name].isna() for name in TYPED},
         **{f"not_null_{name}": texts[name].isna() for name in COLUMNS},
@@ -187,7 +197,7 @@ def _reasons(texts: pd.DataFrame, rows: pd.DataFrame) -> dict[str, pd.Series]:
             for name, values in ACCEPTED.items()
         },
         "positive_amount": rows["amount"] <= 0,
-        "date_in_range": (date < FIRST_DATE) | (date > LAST_DATE),
+        "date_in_range": (dates < FIRST_DATE) | (dates > LAST_DATE),
     }
     return {name: mask.fillna(False).astype(bool) for name, mask in failed.items()}
 
