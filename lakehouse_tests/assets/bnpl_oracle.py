@@ -1,4 +1,4 @@
-"""The expected gold tables of transactions, computed by pandas."""
+"""The expected rows of silver and the profiles of transactions, computed by pandas."""
 
 from collections.abc import Iterable
 from decimal import ROUND_HALF_UP, Decimal
@@ -7,70 +7,20 @@ from typing import Any
 
 import pandas as pd
 
-CURRENCIES = ["MYR", "SGD", "IDR", "THB", "PHP"]
-STATUSES = ["PENDING", "APPROVED", "DECLINED", "REFUNDED"]
-NEVER_BLANK = [
-    "transaction_id",
-    "customer_id",
-    "merchant_id",
-    "amount",
-    "currency",
-    "status",
-    "created_at",
-]
+from lakehouse.sample_data.bnpl.truth import CLEAN, assign_outcomes
 
 
 def clean_rows(paths: Iterable[Path]) -> pd.DataFrame:
-    read = [pd.read_csv(path, dtype=str).assign(file=path.name) for path in paths]
-    rows = pd.concat(
-        [frame.assign(row=range(1, len(frame) + 1)) for frame in read], ignore_index=True
-    )
-    rows = rows[_is_valid(rows)].assign(
-        moment=lambda found: pd.to_datetime(found.created_at, utc=True)
-    )
-    newest = rows.sort_values(["moment", "file", "row"]).drop_duplicates(
-        "transaction_id", keep="last"
-    )
-    return newest.assign(
-        money=newest.amount.map(Decimal), customer=newest.customer_id.astype("int64")
-    )
-
-
-def _is_valid(rows: pd.DataFrame) -> pd.Series:
-    day = pd.to_datetime(rows.transaction_date, format="%Y-%m-%d", errors="coerce")
-    moment = pd.to_datetime(rows.created_at, errors="coerce", utc=True)
-    return (
-        rows.transaction_id.fillna("").str.fullmatch(r"\d+")
-        & rows.customer_id.fillna("").str.fullmatch(r"\d+")
-        & rows.merchant_id.notna()
-        & rows.amount.fillna("").str.fullmatch(r"\d{1,8}(\.\d{1,2})?")
-        & ~rows.amount.fillna("").str.fullmatch(r"0+(\.0+)?")
-        & rows.currency.isin(CURRENCIES)
-        & rows.installments.isin(["1", "3", "6", "12"])
-        & rows.status.isin(STATUSES)
-        & day.between("2020-01-01", pd.Timestamp.now(tz="Asia/Kuala_Lumpur").tz_localize(None))
-        & moment.notna()
-    )
-
-
-def daily_summary(clean: pd.DataFrame) -> dict[tuple[str, str], tuple]:
-    return {
-        key: _figures(group) for key, group in clean.groupby(["transaction_date", "currency"])
-    }
-
-
-def _figures(group: pd.DataFrame) -> tuple:
-    approved, declined = _count(group, "APPROVED"), _count(group, "DECLINED")
-    return (
-        len(group),
-        approved,
-        declined,
-        sum(group.money),
-        sum(group.money[group.status == "APPROVED"], Decimal("0.00")),
-        _average(group.money),
-        _rate(approved, declined),
-        group.customer.nunique(),
-        group.merchant_id.nunique(),
+    outcomes = assign_outcomes([*paths])
+    clean = outcomes.loc[outcomes["outcome"] == CLEAN, ["file", "row", "created_at"]]
+    read = [
+        frame.assign(file=path.name, row=range(1, len(frame) + 1))
+        for path in paths
+        for frame in [pd.read_csv(path, dtype=str)]
+    ]
+    rows = pd.concat(read).merge(clean.rename(columns={"created_at": "moment"}))
+    return rows.assign(
+        money=rows.amount.map(Decimal), customer=rows.customer_id.astype("int64")
     )
 
 

@@ -37,10 +37,8 @@ TABLES = {table.name: table for table in (FRUITS, FRUITS.quarantine, OTHER) if t
             ["SELECT /* a; /* b; */ c; */ 1", "SELECT 2"],
         ),
         ("-- first\nSELECT 1", ["SELECT 1"]),
-        ("SELECT $$a;b$$; SELECT $x$;$$;$x$", ["SELECT $$a;b$$", "SELECT $x$;$$;$x$"]),
         ("SELECT 'open; SELECT 2", ["SELECT 'open; SELECT 2"]),
         ("BEGIN SELECT 1; SELECT 2; END", ["BEGIN SELECT 1; SELECT 2; END"]),
-        ("SELECT 1 -- one\rFROM x; SELECT 2", ["SELECT 1 -- one\rFROM x", "SELECT 2"]),
     ],
 )
 def test_a_script_is_split_at_the_semicolons_that_end_statements(script, statements):

@@ -28,6 +28,7 @@ from lakehouse_tests.cluster.transactions import (
     check_truth,
     contents,
     summary_of,
+    summary_without,
     without,
 )
 
@@ -67,8 +68,7 @@ def live_through(folder: str) -> dict[str, Any]:
     _do("erase", "--request", REQUEST, "--elsewhere-done")
     _do("erasures", "verify", REQUEST, "--subject", f"customer_id={person}")
     rows = contents(lake)
-    clean = bnpl_oracle.clean_rows([*days.files, late])
-    others = bnpl_oracle.daily_summary(clean[clean.customer != person])
+    others = summary_without(person, [*days.files, late])
     return told | {
         "erased": {name: rows[name] for name in HOLDING},
         "summary is of others": summary_of(lake.rows(SUMMARY)) == others,

@@ -1,6 +1,6 @@
 """Differences between the actual and declared columns, at each depth of a struct."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lakehouse.iceberg.evolve.matched_columns import (
@@ -16,8 +16,6 @@ from lakehouse.iceberg.evolve.schema_steps import (
     Refusal,
     Step,
     dotted,
-    moves,
-    with_added,
 )
 from lakehouse.iceberg.metadata.table_state import ColumnState, TableState
 from lakehouse.tables.quoting import identifier, literal
@@ -78,7 +76,6 @@ def _fields(
     kept = {actual.name for actual in matched.values()}
     undeclared = [actual for actual in current if actual.name not in kept]
     yield from _undeclared(context, path, declared, undeclared)
-    yield from _moves(path, declared, [actual.name for actual in current], matched)
 
 
 def _add(
@@ -256,25 +253,6 @@ def _is_partitioned_by(context: _Context, path: Path) -> bool:
         f"{field.column.lower()}.".startswith(inside)
         for field in context.state.past_partitioning
     )
-
-
-def _moves(
-    path: Path,
-    declared: Sequence[DeclaredColumn],
-    current: Sequence[str],
-    matched: Mapping[str, ColumnState],
-) -> Iterator[Change]:
-    names = [column.name for column in declared]
-    declared_as = {actual.name: name for name, actual in matched.items()}
-    kept = [declared_as[name] for name in current if name in declared_as]
-    for name, after in moves(with_added(kept, names), names):
-        full = (*path, name)
-        yield Step(
-            Order.MOVE,
-            f"move column {dotted(full)} {_place(after)}",
-            (f"ALTER COLUMN {identifier(*full)} {_place_sql(after)}",),
-            automatic=False,
-        )
 
 
 def _place(after: str | None) -> str:

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.catalog.engine import Engine
-from lakehouse.iceberg.evolve.schema_steps import Path, dotted, moves
+from lakehouse.iceberg.evolve.schema_steps import Path, dotted
 from lakehouse.iceberg.metadata.snapshots import Snapshot, from_milliseconds, history_of
 from lakehouse.iceberg.metadata.table_state import parse_partition_fields, parse_sort_fields
 from lakehouse.iceberg.metadata.type_conversion import column_type
@@ -57,7 +57,6 @@ def _fields(
                 dotted((*path, field.name)),
                 after=str(column_type(field.field_type)),
             )
-    yield from _moves(path, earlier, later)
 
 
 def _field(path: Path, before: "NestedField", after: "NestedField") -> Iterator[Change]:
@@ -85,20 +84,6 @@ def _types(path: Path, before: "IcebergType", after: "IcebergType") -> Iterator[
         # Iceberg only widens types.
         yield Change(
             "type widened", dotted(path), str(column_type(before)), str(column_type(after))
-        )
-
-
-def _moves(
-    path: Path, earlier: "dict[int, NestedField]", later: "dict[int, NestedField]"
-) -> Iterator[Change]:
-    names = {str(field_id): field.name for field_id, field in later.items()}
-    old_order = [str(field_id) for field_id in earlier if field_id in later]
-    new_order = [str(field_id) for field_id in later if field_id in earlier]
-    for moved, after in moves(old_order, new_order):
-        yield Change(
-            "column moved",
-            dotted((*path, names[moved])),
-            after=f"after {names[after]}" if after else "first",
         )
 
 

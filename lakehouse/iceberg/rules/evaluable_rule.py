@@ -1,9 +1,8 @@
 """Interface of a rule's evaluation, and its inputs."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
-from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
@@ -12,7 +11,6 @@ from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.metadata.health_measurement import measure_health
 from lakehouse.iceberg.metadata.measured_health import TableHealth
 from lakehouse.iceberg.metadata.snapshots import History, Snapshot
-from lakehouse.iceberg.rules.snapshot_aggregates import TableAggregate
 from lakehouse.iceberg.values.write_context import Partitions
 from lakehouse.iceberg.values.write_result import RuleResult
 from lakehouse.tables.quoting import counts
@@ -51,8 +49,6 @@ class EvaluatedSnapshot:
     snapshot: Snapshot | None
     pins: Mapping[str, int | None] = field(default_factory=dict)
     partitions: Partitions | None = None
-    values: Mapping[str, Sequence[tuple[TableAggregate, Decimal]]] = field(default_factory=dict)
-    """The aggregates of each rule, with their values."""
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     @property
@@ -125,15 +121,8 @@ class EvaluableRule(Rule):
             return RuleResult(self, values[self.name], rows)
         return RuleResult(self, 0, rows, value=values[self.name])
 
-    def table_aggregates(
-        self,
-        evaluated: EvaluatedSnapshot,  # noqa: ARG002  most rules need none
-    ) -> Sequence[TableAggregate]:
-        """Return the aggregates of tables that the evaluation on a snapshot needs."""
-        return ()
-
     def snapshot_result(self, evaluated: EvaluatedSnapshot) -> RuleResult:
-        """Return the result on the snapshot, from the values of the rule's aggregates."""
+        """Return the result on the snapshot."""
         raise NotImplementedError(f"{type(self).__name__} is not evaluated on a snapshot")
 
 

@@ -8,7 +8,6 @@ from lakehouse.iceberg.metadata.snapshots import MAIN, History, read_history
 from lakehouse.iceberg.read.pinned_frames import read
 from lakehouse.iceberg.rules.audit import audit
 from lakehouse.iceberg.rules.evaluable_rule import EvaluableRule, EvaluatedSnapshot, evaluable
-from lakehouse.iceberg.rules.snapshot_aggregates import TableAggregate, values_of
 from lakehouse.iceberg.values.write_context import Partitions, within_partitions
 from lakehouse.iceberg.values.write_result import Pin, RuleResult
 from lakehouse.tables.table import IcebergTable
@@ -50,13 +49,8 @@ def evaluate(
 def evaluate_snapshot(
     evaluated: EvaluatedSnapshot, rules: Sequence[EvaluableRule]
 ) -> list[RuleResult]:
-    """Evaluate the rules that do not read rows, by at most one query; others are ignored."""
-    snapshot_rules = [rule for rule in rules if not rule.reads_rows]
-    aggregates: list[TableAggregate] = []
-    for rule in snapshot_rules:
-        aggregates += rule.table_aggregates(evaluated)
-    evaluated = replace(evaluated, values=values_of(evaluated.engine, aggregates))
-    return [rule.snapshot_result(evaluated) for rule in snapshot_rules]
+    """Evaluate the rules that do not read rows; others are ignored."""
+    return [rule.snapshot_result(evaluated) for rule in rules if not rule.reads_rows]
 
 
 def evaluate_age(engine: Engine, table: IcebergTable, history: History) -> list[RuleResult]:

@@ -3,17 +3,21 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
-from typing import ClassVar, Unpack
+from decimal import Decimal, InvalidOperation
+from typing import ClassVar, NamedTuple, Unpack
 
 from lakehouse.errors import DeclarationError
-from lakehouse.iceberg.metadata.snapshots import MAIN, read_history
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.frames.frames import union_all
+from lakehouse.iceberg.metadata.snapshots import MAIN, Snapshot, read_history
+from lakehouse.iceberg.read.pinned_frames import read
 from lakehouse.iceberg.rules.evaluable_rule import EvaluableRule, EvaluatedSnapshot
-from lakehouse.iceberg.rules.snapshot_aggregates import TableAggregate
 from lakehouse.iceberg.values.write_context import within_partitions
-from lakehouse.iceberg.values.write_result import RuleResult
+from lakehouse.iceberg.values.write_result import Pin, RuleResult
 from lakehouse.tables.declaration import TableDeclaration, name_of
 from lakehouse.tables.rule import BoundOptions, Bounds, DeclaringTable, Rule
+
+_COUNTS = ("count(1)", "count(*)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,32 +48,59 @@ class ReconciliationRule(EvaluableRule):
                 next_step=f"Declare by=…, the column of {self.table} with the same partitions.",
             )
 
-    def table_aggregates(self, evaluated: EvaluatedSnapshot) -> Sequence[TableAggregate]:
-        """Return both aggregates, filtered to the run's partitions if it has any."""
+    def snapshot_result(self, evaluated: EvaluatedSnapshot) -> RuleResult:
+        """Compare both aggregates, filtered to the run's partitions if it has any."""
         if evaluated.snapshot is None:
-            return ()
+            return RuleResult(self, 0, 0)
         table, by = evaluated.table, evaluated.table.overwritten_by
         where = within_partitions(evaluated.partitions, by)
         other_where = within_partitions(evaluated.partitions if by else None, self.by)
         history = read_history(evaluated.engine, self.table)
         other_id = evaluated.pins.get(self.table, history.refs.get(MAIN))
         other = history.snapshots.get(other_id) if other_id is not None else None
-        return (
-            TableAggregate(self.name, self.here, table.name, evaluated.snapshot, where),
-            TableAggregate(self.name, self.there, self.table, other, other_where),
+        here, there = self._values(
+            evaluated.engine,
+            _Aggregate(self.here, table.name, evaluated.snapshot, where),
+            _Aggregate(self.there, self.table, other, other_where),
         )
-
-    def snapshot_result(self, evaluated: EvaluatedSnapshot) -> RuleResult:
-        if evaluated.snapshot is None:
-            return RuleResult(self, 0, 0)
-        (_, here), (other, there) = evaluated.values[self.name]
-        at = (
-            f" at snapshot {other.snapshot.snapshot_id}"
-            if other.snapshot
-            else ", which is empty"
-        )
-        note = f"{here} here, {there} in {other.table}{at}"
+        at = f" at snapshot {other.snapshot_id}" if other else ", which is empty"
+        note = f"{here} here, {there} in {self.table}{at}"
         return RuleResult(self, 0, evaluated.rows, value=_difference(here, there), note=note)
+
+    def _values(self, engine: Engine, *aggregates: "_Aggregate") -> list[Decimal]:
+        """Return the values of aggregates, by at most one query."""
+        texts: dict[int, str | None] = {}
+        queries = []
+        for at, (sql, table, snapshot, where) in enumerate(aggregates):
+            if sql.lower() in _COUNTS and where is None:
+                # Metadata contains it.
+                texts[at] = str(snapshot.rows if snapshot else 0)
+                continue
+            pin = Pin(table, snapshot.snapshot_id if snapshot else None)
+            # Text represents any number.
+            columns = (f"{at} AS at", f"CAST({sql} AS STRING) AS value")
+            queries.append(read(engine, pin, where).selectExpr(*columns))
+        if queries:
+            texts |= {row["at"]: row["value"] for row in union_all(queries).collect()}
+        return [self._number(texts[at]) for at in range(len(aggregates))]
+
+    def _number(self, text: str | None) -> Decimal:
+        """Return the value of an aggregate; the sum of no rows is 0."""
+        try:
+            return Decimal(text or 0)
+        except InvalidOperation:
+            raise DeclarationError(
+                f"rule {self.name} compares {text!r}; expected a number, such as a sum or count."
+            ) from None
+
+
+class _Aggregate(NamedTuple):
+    """A SQL aggregate of a table's snapshot, of all or some rows."""
+
+    sql: str
+    table: str
+    snapshot: Snapshot | None
+    where: str | None
 
 
 def reconciles(
@@ -86,8 +117,8 @@ def reconciles(
     rows.
 
     In a write both are restricted to the run's partitions, if it has any, and the other table
-    is read as pinned. `count(1)` of entire tables is known from metadata; all other aggregates
-    take one query together.
+    is read as pinned. `count(1)` of entire tables is known from metadata; other aggregates take
+    one query per rule.
 
     :param table: the other table, or its name.
     :param here: a SQL aggregate of this table.

@@ -201,7 +201,7 @@ def average_file_mb(
 
 
 def schema_as_declared(**options: Unpack[BoundOptions]) -> Rule:
-    """The table's columns match the declaration: names, types, order and comments."""
+    """The table's columns match the declaration: names, types and comments."""
     description = "the columns are as declared"
     return SchemaRule.declare(
         "schema_as_declared", (), description, options, bounds=Bounds(high=0)

@@ -3,10 +3,9 @@
 import inspect
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lakehouse.errors import ComputeFailed, DeclarationError
 from lakehouse.iceberg.frames.spark_errors import is_of_query, line_of, one_line
@@ -17,31 +16,14 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-Kind = Literal["word", "quoted", "text", "mark"]
-# A hint is not a comment: Spark reads its content. Characters that are neither ASCII nor part
-# of a word separate words.
-_TOKEN = re.compile(
-    r"""
-      (?P<space>\s+ | --(?:\\\n|[^\r\n])* | [^\x00-\x7f\w]+)
-    | (?P<hint>/\*\+ | \*/)
-    | (?P<comment>/\*)
-    | (?P<raw>[rR](?:'[^']*'|"[^"]*"))
-    | (?P<text>'(?:[^'\\]|\\.|'')*(?:'|\Z) | "(?:[^"\\]|\\.|"")*(?:"|\Z))
-    | (?P<quoted>`(?:[^`]|``)*`)
-    | (?P<dollar>\$(?P<tag>\w*)\$(?P<content>.*?)\$(?P=tag)\$)
-    | (?P<word>\w+)
-    | (?P<mark>=>|.)
-    """,
-    re.VERBOSE | re.DOTALL,
-)
-_COMMENT_MARK = re.compile(r"/\*|\*/")
+QUERY_WORDS = frozenset({"SELECT", "WITH", "FROM", "VALUES", "TABLE"})
+"""Keywords that can start a query."""
+_DIALECT = "spark"
 
 
-@dataclass(frozen=True)
-class Token:
-    """A word, a quoted name, a text (both without quotes) or a mark, and its position."""
+class Token(NamedTuple):
+    """A word, name, text or mark as it is written, and its position."""
 
-    kind: Kind
     text: str
     start: int
     end: int
@@ -49,180 +31,61 @@ class Token:
     @property
     def keyword(self) -> str:
         """The word in upper case; empty for other tokens."""
-        return self.text.upper() if self.kind == "word" else ""
-
-    @property
-    def is_name(self) -> bool:
-        return self.kind in ("word", "quoted")
+        word = re.match(r"\w*", self.text)
+        return word[0].upper() if word else ""
 
     def is_mark(self, mark: str) -> bool:
         """Return whether it is this mark, and not a text or name that looks like it."""
-        return self.kind == "mark" and self.text == mark
+        return self.text == mark
 
 
 def tokenize(text: str) -> list[Token]:
-    """Split SQL into tokens, as Spark's lexer does."""
-    return list(_tokens(text))
+    """Split SQL into tokens without comments; an unclosed text or comment leaves only words."""
+    # Takes a tenth of a second, and few processes read SQL.
+    import sqlglot
+    from sqlglot.errors import TokenError
+
+    try:
+        found = [(token.start, token.end + 1) for token in sqlglot.tokenize(text, _DIALECT)]
+    except TokenError:
+        found = [match.span() for match in re.finditer(r"\S+", text)]
+    return [Token(text[start:end], start, end) for start, end in found]
 
 
-def _tokens(text: str) -> Iterator[Token]:
-    at = 0
-    while at < len(text):
-        match = _TOKEN.match(text, at)
-        if match is None:
-            raise AssertionError("unreachable: the last alternative takes any character")
-        end = _comment_end(text, at) if match["comment"] else match.end()
-        if token := _token(match):
-            yield Token(*token, at, end)
-        at = end
-
-
-def _token(match: re.Match[str]) -> tuple[Kind, str] | None:
-    if match["word"]:
-        return "word", match[0]
-    if match["mark"] or match["hint"]:
-        return "mark", match[0]
-    if match["quoted"]:
-        return "quoted", match[0][1:-1].replace("``", "`")
-    if match["raw"]:
-        return "text", match[0][2:-1]
-    if match["dollar"]:
-        return "text", match["content"]
-    return ("text", match[0][1:-1]) if match["text"] else None
-
-
-def _comment_end(text: str, start: int) -> int:
-    """Return the end of a bracketed comment, which may be nested or unclosed."""
-    depth = 0
-    for mark in _COMMENT_MARK.finditer(text, start):
-        depth += 1 if mark[0] == "/*" else -1
-        if depth == 0:
-            return mark.end()
-    return len(text)
-
-
-QUERY_WORDS = frozenset({"SELECT", "WITH", "FROM", "VALUES", "TABLE"})
-"""Keywords that can start a query."""
-_AFTER_FROM = frozenset(
-    {
-        *("WHERE", "GROUP", "HAVING", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE", "LIMIT"),
-        *("OFFSET", "WINDOW", "QUALIFY", "UNION", "EXCEPT", "INTERSECT", "MINUS", "PIVOT"),
-        *("UNPIVOT", "SELECT", "VALUES"),
-    }
-)
-"""Keywords that end a FROM clause or start inline rows."""
-_NO_NAMES = frozenset({"LATERAL", "TABLE", "SELECT", "WITH", "VALUES"})
-"""Keywords that can precede or replace a table name."""
-
-
-@dataclass
-class _Level:
-    """State within two parentheses: whether it is a query, and what the next name can be."""
-
-    is_query: bool = False
-    is_in_from: bool = False
-    expects_name: bool = False
-
-
-@dataclass(frozen=True)
-class NamedTable:
+class NamedTable(NamedTuple):
     """A table name after FROM or JOIN, and its offset in the text."""
 
     name: str
     start: int
 
 
-def named_tables(tokens: Sequence[Token], inputs: Collection[str] = ()) -> list[NamedTable]:
+def named_tables(query: str, inputs: Collection[str] = ()) -> list[NamedTable] | None:
     """Return the tables that a query names, in order, without its own CTEs.
 
     :param inputs: names to include even if a CTE has the same name, as in
         `WITH a AS (SELECT * FROM a)`.
+    :return: None if the query cannot be parsed; Spark reports why, or can run it.
     """
-    own = {name.lower() for name in _defined_by_with(tokens)}
+    import sqlglot
+    from sqlglot import exp
+    from sqlglot.errors import SqlglotError
+
+    try:
+        tree = sqlglot.parse_one(query, dialect=_DIALECT)
+    except SqlglotError:
+        return None
+    if not isinstance(tree, exp.Query):
+        return None
+    own = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
     own -= {name.lower() for name in inputs}
-    return [table for table in _read(tokens) if table.name.lower() not in own]
-
-
-def _read(tokens: Sequence[Token]) -> Iterator[NamedTable]:
-    levels = [_Level()]
-    at = 0
-    while at < len(tokens):
-        token, level = tokens[at], levels[-1]
-        if token.is_mark("("):
-            levels.append(_opened(level, tokens[at + 1 : at + 2]))
-        elif token.is_mark(")"):
-            levels = levels[:-1] or [_Level()]
-        elif token.is_mark(","):
-            level.expects_name = level.is_in_from
-        elif token.is_mark("|"):
-            # The pipe `|>` starts another step, which can list columns.
-            level.is_in_from = level.expects_name = False
-        elif level.expects_name and token.is_name and token.keyword not in _NO_NAMES:
-            parts = _dotted(tokens, at)
-            at += 2 * len(parts) - 2
-            level.expects_name = False
-            is_function = at + 1 < len(tokens) and tokens[at + 1].is_mark("(")
-            if not is_function:
-                yield NamedTable(".".join(parts), token.start)
-        else:
-            _look_at_word(level, tokens, at)
-        at += 1
-
-
-def _opened(level: _Level, following: Sequence[Token]) -> _Level:
-    """Return the level for an open parenthesis: after FROM, a subquery or joined tables."""
-    is_joined = level.expects_name and not any(
-        token.keyword in QUERY_WORDS or token.is_mark("(") for token in following
-    )
-    is_nested = level.expects_name and any(token.is_mark("(") for token in following)
-    level.expects_name = False
-    return _Level(is_query=is_joined, is_in_from=is_joined, expects_name=is_joined or is_nested)
-
-
-def _look_at_word(level: _Level, tokens: Sequence[Token], at: int) -> None:
-    word = tokens[at].keyword
-    starts = at == 0 or tokens[at - 1].is_mark("(")
-    if word in ("SELECT", "WITH") or (starts and word in QUERY_WORDS):
-        level.is_query = True
-    is_from = word == "FROM" and level.is_query and not _is_distinct_from(tokens, at)
-    if is_from or word == "JOIN" or (word == "TABLE" and starts):
-        level.is_in_from = level.expects_name = True
-    elif word in _AFTER_FROM or (word == "VIEW" and tokens[at - 1].keyword == "LATERAL"):
-        level.is_in_from = level.expects_name = False
-
-
-def _is_distinct_from(tokens: Sequence[Token], at: int) -> bool:
-    before = [token.keyword for token in tokens[max(0, at - 2) : at]]
-    return before in (["IS", "DISTINCT"], ["NOT", "DISTINCT"])
-
-
-def _dotted(tokens: Sequence[Token], at: int) -> list[str]:
-    parts = [tokens[at].text]
-    while at + 2 < len(tokens) and tokens[at + 1].is_mark(".") and tokens[at + 2].is_name:
-        at += 2
-        parts.append(tokens[at].text)
-    return parts
-
-
-def _defined_by_with(tokens: Sequence[Token]) -> Iterator[str]:
-    """Yield the CTE names: those before `AS (`, also with a column list in between."""
-    for at, token in enumerate(tokens):
-        after = at + 1
-        if token.is_name and after < len(tokens) and tokens[after].is_mark("("):
-            after = _closing(tokens, after) + 1
-        starts = [following.text.upper() for following in tokens[after : after + 2]]
-        if token.is_name and starts == ["AS", "("]:
-            yield token.text
-
-
-def _closing(tokens: Sequence[Token], at: int) -> int:
-    """Return the position of the matching parenthesis; the end of the text without one."""
-    depth = 0
-    for position in range(at, len(tokens)):
-        depth += tokens[position].is_mark("(") - tokens[position].is_mark(")")
-        if depth == 0:
-            return position
-    return len(tokens)
+    tables = []
+    for table in tree.find_all(exp.Table):
+        name = ".".join(part.name for part in table.parts)
+        # Functions are tables too, and the arguments of hints.
+        is_table = isinstance(table.this, exp.Identifier) and not table.find_ancestor(exp.Hint)
+        if is_table and name.lower() not in own:
+            tables.append(NamedTable(name, table.parts[0].meta["start"]))
+    return sorted(tables, key=lambda table: table.start)
 
 
 _PLACE_IN_TEXT = re.compile(r"\s*[(;]?\s*line \d+,? pos(?:ition)? \d+\)?")
@@ -237,6 +100,8 @@ class SqlFunction:
 
     def __init__(self, table: str, file: Path, place: str, inputs: Mapping[str, Input]) -> None:
         """Read and validate the query without Spark.
+
+        If sqlglot cannot parse the query, its tables are not validated.
 
         :param table: table name for errors.
         :param place: file location for errors.
@@ -280,7 +145,7 @@ class SqlFunction:
     @property
     def normalised(self) -> str:
         """The query without comments and white space, for the code version."""
-        return repr([(token.kind, token.text) for token in self.tokens])
+        return repr([token.text for token in self.tokens])
 
     @cached_property
     def tokens(self) -> Sequence[Token]:
@@ -319,7 +184,9 @@ class SqlFunction:
         self._check_tables()
 
     def _check_tables(self) -> None:
-        named = named_tables(self.tokens, self._inputs)
+        named = named_tables(self._text[: self.tokens[-1].end], self._inputs)
+        if named is None:
+            return
         known = {name.lower() for name in self._inputs}
         for table in named:
             if table.name.lower() not in known:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from lakehouse.sample_data.bnpl import generator
 from lakehouse.sample_data.bnpl.arguments import BadArguments
 from lakehouse.sample_data.bnpl.generator import FolderTaken, generate
 from lakehouse_tests.sample_data.bnpl.delivered import START, delivered
@@ -51,7 +52,7 @@ def test_there_is_a_file_for_each_day_and_as_many_rows_as_asked_for(tmp_path):
     }
 
 
-@pytest.mark.parametrize(("days", "rows_per_day"), [(1, 1), (1, 50), (2, 1), (40, 1), (2, 700)])
+@pytest.mark.parametrize(("days", "rows_per_day"), [(1, 1), (1, 50), (2, 1), (40, 1)])
 def test_few_days_and_few_rows_are_generated_too(tmp_path, days, rows_per_day):
     made = generate(tmp_path, date(2020, 1, 1), days=days, rows_per_day=rows_per_day, seed=5)
 
@@ -72,7 +73,6 @@ def test_files_are_dated_by_their_days(tmp_path):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"days": 0}, "days is 0; expected 1 to"),
         ({"rows_per_day": 0}, "rows-per-day is 0; expected 1 to"),
         ({"seed": -1}, "seed is -1; expected 0 to"),
         (
@@ -117,20 +117,13 @@ def test_a_folder_with_files_of_other_arguments_is_left_as_it_is(tmp_path, other
     assert contents(tmp_path) == before
 
 
-def test_a_file_in_place_of_the_folder_is_named(tmp_path):
-    (tmp_path / "out").write_text("mine")
+def test_stopped_it_leaves_nothing_behind(tmp_path, monkeypatch):
+    def stop(_files: object) -> None:
+        raise KeyboardInterrupt
 
-    with pytest.raises(FolderTaken, match="out is a file; expected a folder"):
-        generate(tmp_path / "out", START, days=1, rows_per_day=5, seed=1)
-
-
-@pytest.mark.parametrize("at", [1, 2, 5, 8])
-def test_stopped_at_any_step_it_leaves_nothing_behind(tmp_path, at):
-    def stop(done: int, _total: int) -> None:
-        if done == at:
-            raise KeyboardInterrupt
+    monkeypatch.setattr(generator, "truth_of", stop)
 
     with pytest.raises(KeyboardInterrupt):
-        generate(tmp_path, START, days=3, rows_per_day=50, seed=1, progress=stop)
+        generate(tmp_path, START, days=3, rows_per_day=50, seed=1)
 
     assert list(tmp_path.iterdir()) == []
