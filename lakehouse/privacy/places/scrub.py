@@ -9,10 +9,11 @@ import os
 import re
 import sqlite3
 import zlib
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import yaml
@@ -30,7 +31,7 @@ from lakehouse.privacy.verifier.values import ByteSearch, SearchedValues
 from lakehouse.settings import Settings
 from lakehouse.storage.atomic_files import replace_bytes
 from lakehouse.tables.masking import mask
-from lakehouse.tables.person import Person, is_distinctive, normal_id
+from lakehouse.tables.person import INTEGER, Person, is_distinctive, normal_id
 
 _STORAGES = (
     "storage",
@@ -40,18 +41,18 @@ _STORAGES = (
     "compute_logs",
     "local_artifact_storage",
 )
+_IN_FOLDERS = ("sqlite", "Sqlite", "Local", "NoOp", "EventLog")
+"""Prefixes of Dagster's storages in a folder of this machine, or without data."""
 
 
 def places_elsewhere(settings: Settings) -> Iterator[ScrubbedPlace]:
-    """Yield the storages that dagster.yaml configures, and Spark servers and clusters."""
+    """Yield Dagster's storages, and Spark servers and clusters, outside of the home."""
     file = settings.dagster_home / "dagster.yaml"
     configured = yaml.safe_load(file.read_text(encoding="utf-8")) if file.is_file() else None
     for name in _STORAGES:
-        if name in (configured or {}):
-            yield _not_reached(
-                f"{name} of Dagster",
-                "dagster.yaml configures it; it can have runs, events, checks or logs.",
-            )
+        storage = (configured or {}).get(name)
+        if isinstance(storage, Mapping):
+            yield from _storage(settings, name, storage)
     if settings.spark_remote:
         # A tunnel on this machine can lead to a cluster.
         host = urlsplit(settings.spark_remote).hostname
@@ -80,18 +81,49 @@ def sent_alerts(settings: Settings) -> Iterator[ScrubbedPlace]:
         )
 
 
+def _storage(
+    settings: Settings, name: str, configured: Mapping[str, Any]
+) -> Iterator[ScrubbedPlace]:
+    """Yield a storage of a server, or with a folder outside of the home."""
+    configured = configured.get("custom", configured)
+    kinds = (
+        {configured["class"]: configured.get("config")} if "class" in configured else configured
+    )
+    for kind, config in kinds.items():
+        folder = (config or {}).get("base_dir")
+        if kind.startswith(_IN_FOLDERS) and _is_in_home(settings, folder):
+            continue
+        location = f" in {folder}" if isinstance(folder, str) else ""
+        yield _not_reached(
+            f"{name} of Dagster: {kind}{location}",
+            "dagster.yaml puts it outside of the home, with runs, events, checks or logs.",
+        )
+
+
+def _is_in_home(settings: Settings, folder: Any) -> bool:
+    """Whether a folder is below the home, as it is by default; unknown from the environment."""
+    if folder is None:
+        return True
+    return isinstance(folder, str) and Path(folder).resolve().is_relative_to(
+        settings.home.resolve()
+    )
+
+
 def _not_reached(place: str, why: str) -> ScrubbedPlace:
     return ScrubbedPlace(place, "not reached", why=why, owner="who operates it")
 
 
+_NAMED_VALUE = rb"""(?<![A-Za-z0-9_])%b\\*["'`]?\s{0,3}(?:==?|=>|:)\s{0,3}\\*["'`]?"""
+"""A column and the beginning of its value: `customer_id=7`, `"customer_id": "7"`."""
+_VALUE = rb"(?P<value>%b)(?![A-Za-z0-9_]|[.][0-9])"
 _AROUND_BYTES = 16
 _CHUNK_BYTES = 8 << 20
 _MARGIN_BYTES = 4096
-"""Read around a chunk, for values at its ends."""
+"""Read around a chunk, for values at its ends and the names of their columns."""
 
 
 class ValueMasker:
-    """Finds distinctive values; shorter ones cannot be distinguished from other text.
+    """Finds values that are distinctive anywhere, and others after the name of their column.
 
     :param shared: personal values that another person has too; they stay.
     :param masking_keys: the keys of masked samples; the masks of the values are erased too.
@@ -103,13 +135,19 @@ class ValueMasker:
         shared: Collection[str],
         masking_keys: Collection[bytes],
     ) -> None:
-        values = _values(persons) - {*shared}
+        by_column = _values_by_column(persons)
+        values = {value for texts in by_column.values() for value in texts} - {*shared}
         delivered = {value for person in persons for value in person.ids}
         masks = {mask(key, text) or "" for key in masking_keys for text in values | delivered}
         people = [*persons, Person("masked", frozenset(masks))]
         self._search = ByteSearch(SearchedValues(people, shared))
         self._margin = max(_MARGIN_BYTES, 2 * self._search.margin)
         self.short_values = {value for value in values if not is_distinctive(value)}
+        self._short = [
+            _named_value(column, texts & self.short_values)
+            for column, texts in by_column.items()
+            if texts & self.short_values
+        ]
 
     def masked(self, content: bytes) -> bytes:
         """Return bytes without the values."""
@@ -149,6 +187,8 @@ class ValueMasker:
     def _ranges(self, content: bytes) -> list[tuple[int, int]]:
         """Return the start and end of each value, in order."""
         ranges = [hit[:2] for hit in self._search.find(content) if not hit.label.is_shared]
+        for pattern in self._short:
+            ranges += [match.span("value") for match in pattern.finditer(content)]
         merged: list[tuple[int, int]] = []
         for start, end in sorted(ranges):
             if merged and start < merged[-1][1]:
@@ -158,13 +198,25 @@ class ValueMasker:
         return merged
 
 
-def _values(persons: Sequence[Person]) -> set[str]:
-    values = {normal_id(value) for person in persons for value in person.ids}
+def _values_by_column(persons: Sequence[Person]) -> Mapping[str, set[str]]:
+    columns: dict[str, set[str]] = {}
     for person in persons:
-        for texts in person.personal.values():
-            values.update(value.strip() for value in texts)
+        ids = columns.setdefault(person.subject, set())
+        ids.update(normal_id(value) for value in person.ids if value.strip())
+        for column, values in person.personal.items():
+            texts = (value.strip() for value in values)
+            columns.setdefault(column, set()).update(filter(None, texts))
     # These replace a value.
-    return values - {"", ERASED, "0"}
+    return {column: values - {ERASED, "0"} for column, values in columns.items()}
+
+
+def _named_value(column: str, values: Collection[str]) -> re.Pattern[bytes]:
+    forms = []
+    for value in sorted(values, key=len, reverse=True):
+        form = re.escape(value.encode("utf-8", "surrogatepass"))
+        forms.append(rb"[+]?0*%b(?:[.]0*)?" % form if re.fullmatch(INTEGER, value) else form)
+    name = _NAMED_VALUE % re.escape(column.encode())
+    return re.compile(name + _VALUE % b"|".join(forms), re.IGNORECASE)
 
 
 def _filler(content: bytes, start: int, end: int) -> bytes:
@@ -326,8 +378,8 @@ def _short_values(masker: ValueMasker) -> Iterator[ScrubbedPlace]:
             "values that are not distinctive",
             "kept",
             why=(
-                f"{count} are short, or integers of few digits: they are not masked in files,"
-                " and are proved by column reads."
+                f"{count} are short, or integers of few digits: they were masked after the name"
+                " of their column, and are proved by column reads."
             ),
         )
 

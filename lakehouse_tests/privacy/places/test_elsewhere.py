@@ -8,6 +8,15 @@ from lakehouse.privacy.places.scrub import places_elsewhere, sent_alerts
 
 pytestmark = pytest.mark.unit
 
+POSTGRES = "storage: {postgres: {postgres_db: {hostname: db}}}"
+MYSQL = "storage: {mysql: {mysql_url: {env: URL}}}"
+CUSTOM = "storage: {custom: {module: a.b, class: OurStorage, config: {}}}"
+S3_LOGS = (
+    "compute_logs: {module: dagster_aws.s3, class: S3ComputeLogManager, config: {bucket: b}}"
+)
+OUTSIDE = "storage: {sqlite: {base_dir: /var/dagster}}"
+BY_ENVIRONMENT = "storage: {sqlite: {base_dir: {env: FOLDER}}}"
+
 
 def named(settings, configuration=""):
     settings.dagster_home.mkdir(parents=True, exist_ok=True)
@@ -15,10 +24,26 @@ def named(settings, configuration=""):
     return [place.place for place in places_elsewhere(settings)]
 
 
-def test_a_storage_that_is_configured_is_named(settings):
-    storages = "storage: {postgres: {postgres_db: {hostname: db}}}\ncompute_logs: {}\n"
+@pytest.mark.parametrize(
+    ("configuration", "place"),
+    [
+        (POSTGRES, "storage of Dagster: postgres"),
+        (MYSQL, "storage of Dagster: mysql"),
+        (CUSTOM, "storage of Dagster: OurStorage"),
+        (S3_LOGS, "compute_logs of Dagster: S3ComputeLogManager"),
+        (OUTSIDE, "storage of Dagster: sqlite in /var/dagster"),
+        (BY_ENVIRONMENT, "storage of Dagster: sqlite"),
+    ],
+)
+def test_a_storage_outside_of_the_home_is_named(settings, configuration, place):
+    assert named(settings, configuration) == [place]
 
-    assert named(settings, storages) == ["storage of Dagster", "compute_logs of Dagster"]
+
+def test_a_folder_in_the_home_is_none(settings):
+    folder = settings.home / "dagster" / "elsewhere"
+
+    assert named(settings, f"storage: {{sqlite: {{base_dir: '{folder}'}}}}") == []
+    assert named(settings) == []
 
 
 def test_the_instance_of_a_new_home_keeps_nothing_elsewhere(settings):

@@ -114,13 +114,25 @@ def test_a_number_of_json_becomes_zero(settings):
     assert json.loads(note.read_text()) == {"n": 0, "m": [0]}
 
 
-def test_a_short_value_stays_and_is_reported(settings):
-    file = put(settings, "a.log", b"customer_id=7")
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("customer_id=7, rows=7", "customer_id=*, rows=7"),
+        ("customer_id = '007'", "customer_id = '***'"),
+        ('{"customer_id": 7, "rows": 7}', '{"customer_id": 0, "rows": 7}'),
+        ('\\"customer_id\\": \\"7\\"', '\\"customer_id\\": \\"*\\"'),
+        ("customer_id=7.0", "customer_id=***"),
+        ("customer_id=71", "customer_id=71"),
+        ("customer_id=7.5", "customer_id=7.5"),
+        ("my_customer_id=7", "my_customer_id=7"),
+    ],
+)
+def test_a_short_value_is_masked_after_its_column(settings, text, masked):
+    file = put(settings, "a.log", text.encode())
 
-    (place,) = scrub_places(settings, [PERSON])
+    scrub(settings)
 
-    assert (place.place, place.outcome) == ("values that are not distinctive", "kept")
-    assert file.read_text() == "customer_id=7"
+    assert file.read_text() == masked
 
 
 def test_a_file_that_is_appended_to_keeps_its_length(settings):
