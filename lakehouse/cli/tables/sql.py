@@ -46,11 +46,10 @@ def first_word(statement: str) -> str:
 def _code(statement: str) -> str:
     """Return a statement in capitals, without its comments, texts and quoted names."""
     tokens = tokenize(statement)
-    return " ".join(
-        token.text.upper() if token.kind in ("word", "mark") else "''" for token in tokens
-    )
+    return " ".join(token.text.upper() for token in tokens if not _QUOTED.match(token.text))
 
 
+_QUOTED = re.compile(r"[rR]?['\"`]")
 _QUERY = re.compile(
     r"""
       (?:SELECT|VALUES|TABLE|SHOW|DESC|DESCRIBE|USE)\b
