@@ -44,7 +44,6 @@ from lakehouse.quality.source_rows_check import default_checks
 from lakehouse.settings import Settings
 from lakehouse.site.read_site import SiteSource
 from lakehouse.site.site_job import site_definitions
-from lakehouse.site.table_trends import Monitoring
 from lakehouse.tables.feed import Feed
 from lakehouse.tables.table import IcebergTable
 from lakehouse.upkeep.health_checks import health_checks
@@ -57,12 +56,18 @@ if TYPE_CHECKING:
 
 OWN_ASSETS = ("lakehouse.assets.audit", "lakehouse.assets.monitoring")
 """Tables of the lakehouse itself, which exist in each project."""
-MONITORING = Monitoring(
-    metrics="monitoring.data_quality_metrics",
-    health="monitoring.table_health",
-    upkeep="monitoring.upkeep_runs",
-)
-"""The tables that store metrics over time."""
+
+
+@dataclass(frozen=True)
+class Monitoring:
+    """The names of the tables that store metrics over time."""
+
+    metrics: str = "monitoring.data_quality_metrics"
+    health: str = "monitoring.table_health"
+    upkeep: str = "monitoring.upkeep_runs"
+
+
+MONITORING = Monitoring()
 
 
 @dataclass(frozen=True)
@@ -150,7 +155,7 @@ class Project:
 
     def site_source(self) -> SiteSource:
         """Return the input of the documentation site."""
-        return SiteSource(self.tables, self.feeds, MONITORING, lambda: self.graph)
+        return SiteSource(self.tables, self.feeds, MONITORING.upkeep, lambda: self.graph)
 
     def gone_people(self, settings: Settings) -> SuppressionList:
         """Return who is gone of the people that the tables hold."""

@@ -99,7 +99,7 @@ class Settings:
     ui_url: str | None = None
     """The address of Dagster's UI, used for links in alerts."""
     docs: str | None = None
-    """Where the site is generated after runs: a folder, or `s3://bucket/prefix`."""
+    """Where the site is generated every five minutes: a folder, or `s3://bucket/prefix`."""
     definitions: str = SAMPLES
     """The module with the project; default: that around the working directory."""
     project_root: Path | None = None

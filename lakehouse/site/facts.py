@@ -9,13 +9,13 @@ from lakehouse.alerts.incidents import Incident
 from lakehouse.alerts.table_states import Condition, State
 from lakehouse.iceberg.metadata.snapshots import History, Snapshot
 from lakehouse.iceberg.metadata.table_state import ColumnState, TableState
-from lakehouse.iceberg.metadata.time_series import Series
 from lakehouse.iceberg.read.quarantined_rows import RefusedRows
-from lakehouse.site.table_trends import TableTrend
 from lakehouse.tables.feed import Feed
 from lakehouse.tables.table import Column, IcebergTable
 from lakehouse.upkeep.upkeep_records import UpkeepRecord
 
+FEED = "feed "
+"""Prefix of a feed's name among the sources of tables."""
 Outcome = Literal["passed", "quarantined", "warned", "failed", "not run"]
 
 
@@ -24,14 +24,13 @@ class CheckFacts:
     """A check and its last result, without failing rows and without text from a run."""
 
     name: str
-    description: str = ""
-    on_failure: str = ""
-    outcome: Outcome = "not run"
-    at: datetime | None = None
-    failed_rows: int | None = None
-    total_rows: int | None = None
-    value: float | None = None
-    failed_shares: Series = ()
+    description: str
+    on_failure: str
+    outcome: Outcome
+    at: datetime | None
+    failed_rows: int | None
+    total_rows: int | None
+    value: float | None
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,6 @@ class TableFacts:
     quarantined: RefusedRows | None = None
     checks: tuple[CheckFacts, ...] = ()
     upkeep: tuple[UpkeepRecord, ...] = ()
-    trend: TableTrend = field(default_factory=TableTrend)
 
     @property
     def main(self) -> Snapshot | None:
@@ -108,7 +106,7 @@ class SiteFacts:
     """The content of the site at a timestamp.
 
     :param tables: by name.
-    :param sources: by table, the tables that it is computed from.
+    :param sources: by table, the tables and feeds that it is computed from.
     :param incidents: incidents without a table page.
     :param catalog_uri: the address of the SQL catalog; empty for Glue.
     """

@@ -5,12 +5,12 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import PurePosixPath
 
 from lakehouse.errors import UsageError
 from lakehouse.site.pages import INDEX
 from lakehouse.storage.atomic_files import replace_text
-from lakehouse.storage.object_store import ObjectStore
+from lakehouse.storage.object_store import PLAIN_TEXT, LocalObjectStore, ObjectStore
 
 LISTING = "site-files.json"
 """The files of the site with their digests; other files are never replaced or removed."""
@@ -23,91 +23,16 @@ _CONTENT_TYPES = {
 }
 
 
-@dataclass(frozen=True)
-class SiteFolder:
-    """A folder, which other users can read unless it `is_private`."""
+class PublicFolder(LocalObjectStore):
+    """A folder whose files all users of the machine can read."""
 
-    root: Path
-    is_private: bool = False
-
-    def names(self) -> set[str]:
-        """Return the files of the two levels that a site has, and folders of the second."""
-        paths = [*self.root.glob("*"), *self.root.glob("[!.]*/*")]
-        return {
-            path.relative_to(self.root).as_posix()
-            for path in paths
-            if not path.name.startswith(".") and (path.parent != self.root or path.is_file())
-        }
-
-    def read(self, name: str) -> str | None:
-        """Return the text of a file; None without one."""
-        path = self.root / name
-        return path.read_text(encoding="utf-8") if path.is_file() else None
-
-    def write(self, name: str, text: str) -> None:
-        """Write a file atomically.
-
-        :raises UsageError: it cannot be written.
-        """
-        path = self.root / name
-        file_mode, folder_mode = (0o600, 0o700) if self.is_private else (0o644, 0o755)
-        try:
-            for folder in reversed(path.parents):
-                if not folder.exists():
-                    folder.mkdir(exist_ok=True)
-                    folder.chmod(folder_mode)
-            replace_text(path, text, mode=file_mode)
-        except OSError as error:
-            raise UsageError(
-                f"{path} cannot be written: {error.strerror or error}; expected a folder.",
-                next_step="Name another one.",
-            ) from error
-
-    def remove(self, name: str) -> None:
-        """Remove a file."""
-        (self.root / name).unlink(missing_ok=True)
-
-    def address(self, name: str) -> str:
-        """Return the path of a file."""
-        return str(self.root / name)
-
-
-@dataclass(frozen=True)
-class SiteBucket:
-    """A prefix of a bucket, empty or with `/` at its end."""
-
-    store: ObjectStore
-    prefix: str
-
-    def names(self) -> set[str]:
-        """Return the names of the objects below the prefix.
-
-        :raises UsageError: the bucket does not exist.
-        """
-        objects = self.store.objects(self.prefix)
-        return {item.key.removeprefix(self.prefix) for item in objects}
-
-    def read(self, name: str) -> str | None:
-        """Return the text of an object; None without one."""
-        try:
-            with self.store.open(f"{self.prefix}{name}") as content:
-                return content.read().decode()
-        except FileNotFoundError:
-            return None
-
-    def write(self, name: str, text: str) -> None:
-        """Write an object with its content type."""
-        content_type = _CONTENT_TYPES[Path(name).suffix]
-        self.store.write_text(f"{self.prefix}{name}", text, content_type=content_type)
-
-    def remove(self, name: str) -> None:
-        """Remove an object."""
-        if seen := self.store.stat(f"{self.prefix}{name}"):
-            self.store.remove(seen)
-
-    def address(self, name: str) -> str:
-        """Return the address of an object."""
-        return self.store.uri(f"{self.prefix}{name}")
+    def write_text(self, key: str, text: str, content_type: str = PLAIN_TEXT) -> None:  # noqa: ARG002
+        path = self._path(key)
+        new_folders = [folder for folder in path.parents if not folder.exists()]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        for folder in new_folders:
+            folder.chmod(0o755)
+        replace_text(path, text, mode=0o644)
 
 
 @dataclass(frozen=True)
@@ -120,19 +45,29 @@ class PublishedSite:
     removed: int
 
 
-def publish_site(
-    pages: Mapping[str, str], destination: SiteFolder | SiteBucket
-) -> PublishedSite:
+def publish_site(pages: Mapping[str, str], store: ObjectStore, prefix: str) -> PublishedSite:
     """Write changed pages and remove obsolete ones: first new pages, then pages that link to
     them, the index last, and removals after it.
 
-    :raises UsageError: the destination has files, and no site.
+    :param prefix: the destination in the store, empty or with `/` at its end.
+    :raises UsageError: the destination has files, and no site, or cannot be written.
     """
-    existing = destination.names()
-    published = _read_listing(destination)
+    try:
+        return _publish(pages, store, prefix)
+    except OSError as error:
+        raise UsageError(
+            f"{store.uri(prefix)} cannot be written: {error.strerror or error}; expected a"
+            " folder.",
+            next_step="Name another one.",
+        ) from error
+
+
+def _publish(pages: Mapping[str, str], store: ObjectStore, prefix: str) -> PublishedSite:
+    existing = {item.key.removeprefix(prefix): item for item in store.objects(prefix)}
+    published = _read_listing(store, prefix) if LISTING in existing else None
     if published is None and existing:
         raise UsageError(
-            f"{destination.address('')} has files that are no site of `lakehouse docs`, such as"
+            f"{store.uri(prefix)} has files that are no site of `lakehouse docs`, such as"
             f" {min(existing)!r}; expected nothing there, or such a site.",
             next_step="Name another place by --out, or move the files away.",
         )
@@ -146,34 +81,39 @@ def publish_site(
     obsolete = sorted(published.keys() - pages.keys())
     if changed or obsolete:
         # First, so that the next call continues after a kill.
-        _write_listing(destination, published | dict.fromkeys(changed, _UNFINISHED))
+        unfinished = published | dict.fromkeys(changed, _UNFINISHED)
+        _write(store, prefix, LISTING, _listing(unfinished))
         for name in sorted(changed, key=lambda name: (name == INDEX, name in existing, name)):
-            destination.write(name, pages[name])
+            _write(store, prefix, name, pages[name])
         for name in obsolete:
-            destination.remove(name)
-        _write_listing(destination, digests)
+            if name in existing:
+                store.remove(existing[name])
+        _write(store, prefix, LISTING, _listing(digests))
     unchanged = len(pages) - len(changed)
-    return PublishedSite(destination.address(INDEX), len(changed), unchanged, len(obsolete))
+    return PublishedSite(store.uri(f"{prefix}{INDEX}"), len(changed), unchanged, len(obsolete))
 
 
-def _read_listing(destination: SiteFolder | SiteBucket) -> dict[str, str] | None:
-    text = destination.read(LISTING)
-    if text is None:
-        return None
+def _write(store: ObjectStore, prefix: str, name: str, text: str) -> None:
+    content_type = _CONTENT_TYPES[PurePosixPath(name).suffix]
+    store.write_text(f"{prefix}{name}", text, content_type=content_type)
+
+
+def _listing(digests: Mapping[str, str]) -> str:
+    listing = {"made_by": "lakehouse docs", "files": dict(sorted(digests.items()))}
+    return json.dumps(listing, indent=1) + "\n"
+
+
+def _read_listing(store: ObjectStore, prefix: str) -> dict[str, str]:
     try:
-        files: dict[str, str] = dict(json.loads(text)["files"])
+        with store.open(f"{prefix}{LISTING}") as content:
+            files: dict[str, str] = dict(json.loads(content.read())["files"])
     except (ValueError, LookupError, TypeError):
         files = {"": ""}
     # Listed files can be removed, so none may be outside of the site.
     if not all(_PAGE.fullmatch(name) for name in files):
         raise UsageError(
-            f"{destination.address(LISTING)} is not what `lakehouse docs` wrote there; expected"
-            " its list of the site's files.",
+            f"{store.uri(f'{prefix}{LISTING}')} is not what `lakehouse docs` wrote there;"
+            " expected its list of the site's files.",
             next_step="Name another place by --out, or remove the site.",
         )
     return files
-
-
-def _write_listing(destination: SiteFolder | SiteBucket, digests: Mapping[str, str]) -> None:
-    listing = {"made_by": "lakehouse docs", "files": dict(sorted(digests.items()))}
-    destination.write(LISTING, json.dumps(listing, indent=1) + "\n")

@@ -1,7 +1,6 @@
 """The last result of each check from Dagster's storage, without failing rows."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -32,28 +31,25 @@ def read_checks(
     checks: dict[str, list[CheckFacts]] = {}
     for key in keys:
         spec, table = graph.get_check_spec(key), table_name(key.asset_key)
-        on_failure = str(plain_values(spec.metadata).get("on_failure", ""))
-        check = CheckFacts(key.name, spec.description or "", on_failure)
         summary = summaries.get(key)
         last = summary.last_completed_check_execution_record if summary else None
-        if last is not None:
-            at = datetime.fromtimestamp(last.create_timestamp, UTC)
-            check = replace(check, outcome="failed", at=at)
-            if last.evaluation is not None:
-                outcome = _outcome(declared.get(table), last.evaluation, last.run_id)
-                check = _with_counts(replace(check, outcome=outcome), last.evaluation)
+        evaluation = last.evaluation if last else None
+        counts = CheckMetadata.from_metadata(evaluation.metadata if evaluation else {})
+        outcome: Outcome = "failed" if last else "not run"
+        if last and evaluation:
+            outcome = _outcome(declared.get(table), evaluation, last.run_id)
+        check = CheckFacts(
+            key.name,
+            spec.description or "",
+            str(plain_values(spec.metadata).get("on_failure", "")),
+            outcome,
+            datetime.fromtimestamp(last.create_timestamp, UTC) if last else None,
+            counts.failed_rows,
+            counts.total_rows,
+            counts.value,
+        )
         checks.setdefault(table, []).append(check)
     return checks
-
-
-def _with_counts(check: CheckFacts, evaluation: dg.AssetCheckEvaluation) -> CheckFacts:
-    counts = CheckMetadata.from_metadata(evaluation.metadata)
-    return replace(
-        check,
-        failed_rows=counts.failed_rows,
-        total_rows=counts.total_rows,
-        value=counts.value,
-    )
 
 
 def _outcome(

@@ -2,11 +2,10 @@
 starts no JVM.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, get_args
 
 import dagster as dg
 
@@ -22,10 +21,9 @@ from lakehouse.iceberg.read.quarantined_rows import RefusedRows, count_refused
 from lakehouse.iceberg.upkeep.step_result import StepName
 from lakehouse.orchestration.asset_keys import asset_key, table_name
 from lakehouse.settings import Settings
-from lakehouse.site.facts import SiteFacts, TableFacts
+from lakehouse.site.facts import FEED, SiteFacts, TableFacts
 from lakehouse.site.read_checks import read_checks
 from lakehouse.site.read_feeds import feed_warnings
-from lakehouse.site.table_trends import Monitoring, TableTrend, read_trends, where_readable
 from lakehouse.tables.feed import Feed
 from lakehouse.tables.table import IcebergTable
 from lakehouse.upkeep.upkeep_records import PastUpkeep, UpkeepRecord, past_upkeep
@@ -39,20 +37,14 @@ _MOST_COUNTED_ROWS = 1_000_000
 
 @dataclass(frozen=True)
 class SiteSource:
-    """The project's part of the site: declarations, `monitoring` tables and the asset graph,
-    which is read late since definitions contain the job that makes the site.
+    """The project's part of the site: declarations, the table of upkeep records, and the asset
+    graph, which is read late since definitions contain the job that makes the site.
     """
 
     declared: Mapping[str, IcebergTable]
     feeds: Mapping[str, Feed]
-    monitoring: Monitoring
+    upkeep_records: str
     read_graph: "Callable[[], AssetGraph]"
-
-    @cached_property
-    def quarantined_table(self) -> Mapping[str, str]:
-        """The table of each quarantine."""
-        tables = self.declared.values()
-        return {table.quarantine.name: table.name for table in tables if table.quarantine}
 
 
 def read_site(
@@ -74,22 +66,26 @@ def read_site(
     states = TableStates(graph, instance, source.declared, feeds, histories, incidents, now)
     conditions = states.conditions(names)
     checks = read_checks(graph, instance, source.declared)
-    trends = read_trends(catalog, histories.values(), source.monitoring, now)
-    upkeep = where_readable(lambda: past_upkeep(catalog, source.monitoring.upkeep, now))
+    upkeep = _read_upkeep(catalog, source.upkeep_records, now)
+    declared = source.declared.values()
+    quarantined = {one.quarantine.name: one.name for one in declared if one.quarantine}
     tables = {}
     for name, facts in read.items():
-        trend = trends.get(name, TableTrend())
-        shares = trend.failed_by_check
+        asset = graph.get(asset_key(name)) if graph.has(asset_key(name)) else None
+        contract, rows = "", None
+        if facts.declared and name not in quarantined:
+            contract = contract_text(facts.declared, settings, source.feeds)
+            rows = _read_quarantine(catalog, facts.declared)
         tables[name] = replace(
             facts,
+            description=(asset and asset.description) or "",
+            kinds=sorted(asset.kinds) if asset else (),
             condition=conditions[name],
-            checks=tuple(
-                replace(check, failed_shares=shares.get(check.name, ()))
-                for check in checks.get(name, ())
-            ),
-            upkeep=_last_upkeep(upkeep or PastUpkeep(), name),
-            trend=trend,
-            **_read_declared(source, settings, graph, catalog, name),
+            contract=contract,
+            quarantine_of=quarantined.get(name, ""),
+            quarantined=rows,
+            checks=tuple(checks.get(name, ())),
+            upkeep=_last_upkeep(upkeep, name),
         )
     return SiteFacts(
         settings.name or "Lakehouse",
@@ -97,41 +93,19 @@ def read_site(
         tables,
         feeds,
         feed_warnings(settings, feeds, instance),
-        _sources_of(graph),
+        _sources_of(graph, feeds),
         tuple(one for one in incidents if one.firing.table not in tables),
         catalog.pyiceberg.get("uri", ""),
     )
 
 
-def _sources_of(graph: "AssetGraph") -> dict[str, tuple[str, ...]]:
+def _sources_of(graph: "AssetGraph", feeds: Iterable[Feed]) -> dict[str, set[str]]:
     sources = {}
     for key in graph.get_all_asset_keys():
-        parents = map(table_name, graph.get(key).parent_keys - {key})
-        sources[table_name(key)] = tuple(sorted(parents))
+        sources[table_name(key)] = set(map(table_name, graph.get(key).parent_keys - {key}))
+    for feed in feeds:
+        sources.setdefault(feed.table, set()).add(f"{FEED}{feed.name}")
     return sources
-
-
-def _read_declared(
-    source: SiteSource,
-    settings: Settings,
-    graph: "AssetGraph",
-    catalog: Catalog,
-    name: str,
-) -> dict[str, Any]:
-    """Return the fields of a table that come from its asset, quarantine and contract."""
-    fields: dict[str, Any] = {}
-    if graph.has(asset_key(name)):
-        asset = graph.get(asset_key(name))
-        fields |= {"description": asset.description or "", "kinds": sorted(asset.kinds)}
-    if name in source.quarantined_table:
-        return fields | {"quarantine_of": source.quarantined_table[name]}
-    if declared := source.declared.get(name):
-        fields["contract"] = contract_text(declared, settings, source.feeds)
-        if declared.quarantine:
-            fields["quarantined"] = _read_quarantine(
-                catalog, declared, declared.quarantine.name
-            )
-    return fields
 
 
 def _read_table(catalog: Catalog, name: str, table: IcebergTable | None) -> TableFacts:
@@ -146,7 +120,10 @@ def _read_table(catalog: Catalog, name: str, table: IcebergTable | None) -> Tabl
         return TableFacts(name, table, unsupported=str(error))
 
 
-def _read_quarantine(catalog: Catalog, table: IcebergTable, name: str) -> RefusedRows:
+def _read_quarantine(catalog: Catalog, table: IcebergTable) -> RefusedRows | None:
+    if table.quarantine is None:
+        return None
+    name = table.quarantine.name
     try:
         main = history_of(name, catalog.load(name)).main
         if not main or main.rows > _MOST_COUNTED_ROWS:
@@ -169,6 +146,14 @@ def _read_incidents(settings: Settings) -> list[Incident]:
         if incident.firing.kind != "erasure":
             shown.append(incident)
     return sorted(shown, key=lambda incident: (incident.opened_at, incident.firing.title))
+
+
+def _read_upkeep(catalog: Catalog, records: str, now: datetime) -> PastUpkeep:
+    try:
+        return past_upkeep(catalog, records, now)
+    except (TableUnreadable, OSError):
+        # Its own page shows the damage, and the other pages are still useful.
+        return PastUpkeep()
 
 
 def _last_upkeep(past: PastUpkeep, table: str) -> tuple[UpkeepRecord, ...]:

@@ -1,14 +1,8 @@
-"""Series of numbers over time are joined, thinned and cut into spans without a wrong number."""
+"""Series of numbers over time are joined and cut into intervals without a wrong number."""
 
 from datetime import UTC, datetime, timedelta
 
-from lakehouse.iceberg.metadata.time_series import (
-    continued_by,
-    greatest_of,
-    last_of,
-    thin_out,
-    values_per_interval,
-)
+from lakehouse.iceberg.metadata.time_series import continued_by, values_per_interval
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -25,23 +19,6 @@ def test_what_another_knows_counts_from_its_own_first_moment_on():
 
     assert [value for _, value in continued_by(earlier, later)] == [1, 2, 30, 40]
     assert continued_by(earlier, ()) == earlier
-
-
-def test_many_points_are_thinned_to_one_of_each_span():
-    many = series(*range(1000))
-    thinned = thin_out(many, 10, last_of)
-
-    assert len(thinned) == 10
-    assert thinned[-1] == many[-1]
-    assert thin_out(series(1, 2, 3), 3, last_of) == series(1, 2, 3)
-    at_once = tuple((BEGIN, float(number)) for number in range(20))
-    assert thin_out(at_once, 10, last_of) == ((BEGIN, 19.0),)
-
-
-def test_the_greatest_of_a_span_is_not_lost():
-    many = series(*([0.0] * 500), 1.0, *([0.0] * 500))
-
-    assert max(value for _, value in thin_out(many, 10, greatest_of)) == 1.0
 
 
 def test_what_is_kept_holds_until_the_next_value():

@@ -1,5 +1,5 @@
-"""A small lakehouse without a JVM: two tables with rows, one of them refused to a quarantine, what
-runs measured of them, results of checks, and what is open.
+"""A small lakehouse without a JVM: tables, one of them with a quarantined row, results of checks,
+and open incidents.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -16,7 +16,6 @@ from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.iceberg.evolve.planning import ensure
 from lakehouse.iceberg.read.inputs import incremental
 from lakehouse.iceberg.rules.rows import accepted, not_null
-from lakehouse.iceberg.write.append_without_spark import append_once
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.asset_specs import quarantine_spec, table_spec
 from lakehouse.orchestration.dagster_internals import asset_graph
@@ -25,7 +24,6 @@ from lakehouse.orchestration.iceberg_asset import iceberg_asset
 from lakehouse.orchestration.metadata_keys import CheckMetadata
 from lakehouse.orchestration.runs.instance import open_instance
 from lakehouse.project import MONITORING
-from lakehouse.quality.metrics.metric import Metric
 from lakehouse.settings import Settings
 from lakehouse.site.facts import SiteFacts, TableFacts
 from lakehouse.site.read_site import SiteSource, read_site
@@ -87,7 +85,9 @@ DEFINITIONS = dg.Definitions(
 @pytest.fixture(scope="session")
 def source() -> SiteSource:
     """The project of the site."""
-    return SiteSource(DECLARED, {FEED.name: FEED}, MONITORING, lambda: asset_graph(DEFINITIONS))
+    return SiteSource(
+        DECLARED, {FEED.name: FEED}, MONITORING.upkeep, lambda: asset_graph(DEFINITIONS)
+    )
 
 
 @pytest.fixture(scope="session")
@@ -120,8 +120,6 @@ def fill(settings: Settings, now: datetime) -> Settings:
         "_quarantined_at": now - timedelta(hours=1),
     }
     _append(engine.catalog, "silver.orders_quarantine", refused)
-    rows = [metric.row("run") for metric in _metrics(now)]
-    append_once(engine, OWN[MONITORING.metrics], rows, "run", made_at="measured_at")
     with open_instance(settings) as instance:
         for evaluation in _evaluations():
             instance.report_runless_asset_event(evaluation)
@@ -133,17 +131,6 @@ def _append(catalog: Catalog, name: str, row: dict[str, Any]) -> None:
     table = catalog.load(name)
     schema = table.schema().as_arrow()
     table.append(pa.Table.from_pylist([row], schema))
-
-
-def _metrics(now: datetime) -> list[Metric]:
-    metrics = []
-    for days in range(10, 0, -1):
-        at = now - timedelta(days=days)
-        metrics.append(Metric(ORDERS.name, "record_count", 100.0 - days, at))
-        share = 0.25 if days == 3 else 0.0
-        metrics.append(Metric(ORDERS.name, "failed_fraction.accepted_state", share, at))
-        metrics.append(Metric(ORDERS.name, "failed_fraction.no_anomaly", 1.0, at))
-    return metrics
 
 
 def _evaluations() -> list[dg.AssetCheckEvaluation]:

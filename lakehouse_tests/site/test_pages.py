@@ -5,14 +5,16 @@ import re
 import tomllib
 from dataclasses import replace
 from fnmatch import fnmatch
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 import yaml
 
+from lakehouse.site import pages
 from lakehouse.site.facts import SiteFacts, TableFacts
-from lakehouse.site.pages import contract_of, make_pages, page_of
+from lakehouse.site.pages import INDEX, contract_of, make_pages, page_of
 from lakehouse.tables.table import Column
 from lakehouse_tests.site.conftest import ADA, ORDERS, RAW, read
 
@@ -128,10 +130,9 @@ def test_a_page_has_the_content_of_its_table(facts):
         "accepted_state",
         "2 of 8",
         "Late after",
-        "Share of rows that failed over time: 0 % now, at most 25 %",
         "a check failed",
         "silver.orders_quarantine",
-        "scan_iceberg",
+        "catalog.load_table('silver.orders')",
     ):
         assert content in text
 
@@ -141,6 +142,49 @@ def test_lineage_links_to_sources(facts):
 
     assert f"../{page_of(RAW.name)}" in page.links
     assert "feed orders" in page.text
+
+
+def test_layers_are_in_the_order_of_lineage(now):
+    sources = {"silver.a": ["bronze.a"], "silver.a_quarantine": ["silver.a"]}
+    sources |= {"gold.a": ["silver.a"], "audit.a": [], "bronze.a": ["feed a"]}
+    tables = {name: TableFacts(name, None) for name in sources}
+    index = make_pages(SiteFacts("L", now, tables, sources=sources))[INDEX]
+
+    layers = re.findall("<h2>(.*)</h2>", index)
+    assert layers[:4] == ["bronze", "silver", "gold", "audit"]
+
+
+def test_many_related_tables_are_reduced_to_neighbours(facts, monkeypatch):
+    monkeypatch.setattr(pages, "_MOST_DRAWN_TABLES", 2)
+    made = make_pages(facts)
+    page = Read(made[page_of(ORDERS.name)])
+
+    assert "Only its direct neighbours are shown." in page.text
+    assert "feed orders" not in page.text
+    assert "svg" not in Read(made["index.html"]).tags
+
+
+@pytest.mark.parametrize(
+    ("uri", "catalog"),
+    [(None, "SqlCatalog('lakehouse'"), ("", "load_catalog('lakehouse', type=\"glue\")")],
+)
+def test_the_query_reads_no_personal_columns(facts, uri, catalog):
+    facts = facts if uri is None else replace(facts, catalog_uri=uri)
+    text = Read(make_pages(facts)[page_of(ORDERS.name)]).text
+
+    assert catalog in text
+    assert "selected_fields=['order_id', 'state']" in text
+
+
+def test_the_query_prints_rows(facts, capsys):
+    (query,) = re.findall(
+        r"<code>(from .*?)</code>", make_pages(facts)[page_of(ORDERS.name)], re.S
+    )
+    exec(unescape(query), {})
+    printed = capsys.readouterr().out
+
+    assert "PAID" in printed
+    assert ADA not in printed
 
 
 @pytest.mark.parametrize(
@@ -193,7 +237,7 @@ def test_the_wheel_has_the_templates():
     files = [path.name for path in TEMPLATES.glob("*.*") if path.suffix != ".py"]
 
     assert (TEMPLATES / "__init__.py").is_file()
-    assert len(files) > 4
+    assert len(files) == 5
     assert [name for name in files if not any(fnmatch(name, one) for one in patterns)] == []
 
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from lakehouse.errors import UsageError
-from lakehouse.site.publish_site import LISTING, SiteFolder, publish_site
+from lakehouse.site.publish_site import LISTING, PublicFolder, publish_site
 from lakehouse.site.site_job import open_destination
+from lakehouse.storage.object_store import LocalObjectStore
 from lakehouse_tests.site.test_pages import Read
 
 PAGE = '<a href="{}">x</a>'
@@ -28,7 +29,7 @@ class Killed(BaseException):
     """The process ends."""
 
 
-class KilledFolder(SiteFolder):
+class KilledFolder(PublicFolder):
     """A folder whose process ends at a step."""
 
     steps = 0
@@ -38,13 +39,17 @@ class KilledFolder(SiteFolder):
             raise Killed
         KilledFolder.steps -= 1
 
-    def write(self, name, text):
+    def write_text(self, key, text, content_type=""):
         self.step()
-        super().write(name, text)
+        super().write_text(key, text, content_type)
 
-    def remove(self, name):
+    def remove(self, seen):
         self.step()
-        super().remove(name)
+        return super().remove(seen)
+
+
+def publish(pages, folder, kind=PublicFolder):
+    return publish_site(pages, kind(folder.parent), f"{folder.name}/")
 
 
 def pages_in(folder):
@@ -56,10 +61,10 @@ def pages_in(folder):
 
 
 def test_an_unchanged_site_is_not_written(tmp_path):
-    folder = SiteFolder(tmp_path / "site")
-    first = publish_site(FIRST, folder)
+    folder = tmp_path / "site"
+    first = publish(FIRST, folder)
     times = {path: path.stat().st_mtime_ns for path in (tmp_path / "site").rglob("*")}
-    second = publish_site(FIRST, folder)
+    second = publish(FIRST, folder)
 
     assert (first.written, first.unchanged, first.removed) == (2, 0, 0)
     assert (second.written, second.unchanged, second.removed) == (0, 2, 0)
@@ -68,20 +73,19 @@ def test_an_unchanged_site_is_not_written(tmp_path):
 
 
 def test_a_removed_page_is_written_again(tmp_path):
-    folder = SiteFolder(tmp_path)
-    publish_site(FIRST, folder)
+    publish(FIRST, tmp_path)
     (tmp_path / "tables" / "a.html").unlink()
 
-    assert publish_site(FIRST, folder).written == 1
+    assert publish(FIRST, tmp_path).written == 1
     assert pages_in(tmp_path) == FIRST
 
 
 @pytest.mark.parametrize("steps", range(9))
 def test_after_a_kill_every_link_works_and_the_next_call_continues(tmp_path, steps):
-    publish_site(FIRST, SiteFolder(tmp_path))
+    publish(FIRST, tmp_path)
     KilledFolder.steps = steps
     try:
-        publish_site(SECOND, KilledFolder(tmp_path))
+        publish(SECOND, tmp_path, KilledFolder)
     except Killed:
         there = pages_in(tmp_path)
         reached, waiting = {"index.html"}, ["index.html"]
@@ -92,7 +96,7 @@ def test_after_a_kill_every_link_works_and_the_next_call_continues(tmp_path, ste
                 assert path in there
                 waiting += [path] if path not in reached else []
                 reached.add(path)
-    publish_site(SECOND, SiteFolder(tmp_path))
+    publish(SECOND, tmp_path)
 
     assert pages_in(tmp_path) == SECOND
 
@@ -100,8 +104,8 @@ def test_after_a_kill_every_link_works_and_the_next_call_continues(tmp_path, ste
 def test_after_a_kill_of_the_first_call_the_next_continues(tmp_path):
     KilledFolder.steps = 1
     with pytest.raises(Killed):
-        publish_site(FIRST, KilledFolder(tmp_path))
-    publish_site(FIRST, SiteFolder(tmp_path))
+        publish(FIRST, tmp_path, KilledFolder)
+    publish(FIRST, tmp_path)
 
     assert pages_in(tmp_path) == FIRST
 
@@ -109,14 +113,14 @@ def test_after_a_kill_of_the_first_call_the_next_continues(tmp_path):
 def test_a_folder_with_other_files_is_rejected(tmp_path):
     (tmp_path / "mine.html").write_text("mine")
     with pytest.raises(UsageError, match=r"'mine\.html'.*expected nothing there"):
-        publish_site(FIRST, SiteFolder(tmp_path))
+        publish(FIRST, tmp_path)
 
     assert pages_in(tmp_path) == {"mine.html": "mine"}
 
 
 def test_an_unusable_folder_is_rejected():
-    with pytest.raises(UsageError, match=r"/proc/x/.* cannot be written: No such file"):
-        publish_site(FIRST, SiteFolder(Path("/proc/x")))
+    with pytest.raises(UsageError, match=r"/proc/x cannot be written: No such file"):
+        publish(FIRST, Path("/proc/x"))
 
 
 @pytest.mark.parametrize(
@@ -133,11 +137,11 @@ def test_an_unusable_folder_is_rejected():
 def test_an_invalid_listing_is_rejected(tmp_path, text):
     (tmp_path / LISTING).write_text(text)
     with pytest.raises(UsageError, match="is not what `lakehouse docs` wrote there"):
-        publish_site(FIRST, SiteFolder(tmp_path))
+        publish(FIRST, tmp_path)
 
 
 def test_other_users_can_read_a_site_outside_the_home(tmp_path):
-    publish_site(FIRST, SiteFolder(tmp_path / "site"))
+    publish(FIRST, tmp_path / "site")
 
     modes = {path.stat().st_mode & 0o777 for path in (tmp_path / "site").rglob("*.html")}
     assert modes == {0o644}
@@ -148,8 +152,8 @@ def test_a_bucket_has_the_same_pages_with_content_types(aws_settings):
     import boto3
 
     bucket = open_destination(aws_settings, "s3://lake/docs/tables")
-    publish_site(FIRST, bucket)
-    made = publish_site(SECOND, bucket)
+    publish_site(FIRST, *bucket)
+    made = publish_site(SECOND, *bucket)
     client = boto3.client("s3", endpoint_url=aws_settings.endpoint_url)
     keys = [item["Key"] for item in client.list_objects_v2(Bucket="lake")["Contents"]]
     index = client.get_object(Bucket="lake", Key="docs/tables/index.html")
@@ -160,12 +164,12 @@ def test_a_bucket_has_the_same_pages_with_content_types(aws_settings):
     assert contract["ContentType"] == "application/yaml"
     assert index["ContentType"] == "text/html; charset=utf-8"
     assert index["Body"].read().decode() == SECOND["index.html"]
-    assert publish_site(SECOND, bucket).written == 0
+    assert publish_site(SECOND, *bucket).written == 0
 
 
 def test_a_missing_bucket_is_rejected(aws_settings):
     with pytest.raises(UsageError, match="There is no bucket 'none'"):
-        publish_site(FIRST, open_destination(aws_settings, "s3://none/site"))
+        publish_site(FIRST, *open_destination(aws_settings, "s3://none/site"))
 
 
 def test_another_kind_of_address_is_rejected(settings):
@@ -173,16 +177,23 @@ def test_another_kind_of_address_is_rejected(settings):
         open_destination(settings, "ftp://host/site")
 
 
-def test_the_default_is_the_setting_or_the_home(settings, tmp_path):
-    named = replace(settings, docs=str(tmp_path / "docs"))
+@pytest.mark.parametrize(
+    ("place", "store", "prefix"),
+    [
+        ("{home}/../docs", PublicFolder, "docs/"),
+        (None, LocalObjectStore, "site/"),
+        ("{home}/a/b", LocalObjectStore, "b/"),
+    ],
+)
+def test_the_default_is_the_setting_or_the_home(settings, place, store, prefix):
+    named = replace(settings, docs=place and place.format(home=settings.home))
+    destination, found = open_destination(named, None)
 
-    assert open_destination(named, None) == SiteFolder(tmp_path / "docs")
-    assert open_destination(settings, None).root == settings.home / "site"
+    assert (type(destination), found) == (store, prefix)
 
 
 def test_a_site_in_the_home_is_private(settings):
-    folder = open_destination(settings, None)
-    publish_site(FIRST, folder)
+    publish_site(FIRST, *open_destination(settings, None))
 
-    modes = {path.stat().st_mode & 0o777 for path in folder.root.rglob("*")}
-    assert modes == {0o600, 0o700}
+    pages = (settings.home / "site").rglob("*.*")
+    assert {path.stat().st_mode & 0o777 for path in pages} == {0o600}

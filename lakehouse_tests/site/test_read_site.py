@@ -38,18 +38,6 @@ def test_quarantined_rows_are_counted_by_rule(facts):
     assert table_of(facts, "silver.orders_quarantine").quarantine_of == ORDERS.name
 
 
-def test_snapshots_continue_the_measured_rows(facts):
-    rows = [value for _, value in table_of(facts, ORDERS.name).trend.rows]
-
-    assert rows == [*range(90, 100), 1, 2]
-
-
-def test_the_failed_share_is_that_of_the_worst_check(facts):
-    shares = [value for _, value in table_of(facts, ORDERS.name).trend.failed_share]
-
-    assert sorted(shares)[-2:] == [0.0, 0.25]
-
-
 @pytest.mark.long
 def test_a_table_becomes_late(lake, source, now):
     fresh = table_of(read(lake, source, now), ORDERS.name).condition.freshness
@@ -128,17 +116,6 @@ def test_a_damaged_table_does_not_hide_the_others(lake, source, now):
 
     assert table_of(facts, RAW.name).state == "damaged"
     assert table_of(facts, ORDERS.name).rows == 2
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("kind", ["*.metadata.json", "*.avro", "*.parquet"])
-def test_damaged_metrics_hide_no_table(lake, source, now, kind):
-    for file in (lake.home / "warehouse" / "monitoring").rglob(kind):
-        file.unlink()
-    orders = table_of(read(lake, source, now), ORDERS.name)
-
-    assert orders.rows == 2
-    assert orders.trend.failed_share == ()
 
 
 @pytest.mark.long

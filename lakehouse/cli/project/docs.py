@@ -28,11 +28,10 @@ if TYPE_CHECKING:
 def docs(state: State, out: str | None, opens: bool) -> None:
     """Make a static site of the tables, for those who only read.
 
-    The site has an index by layer, one page of data quality, and a page for each table with its
-    contract: columns, owner, lineage, rules and results, freshness, rows and sizes over time,
-    quarantine, open incidents, upkeep, and read examples for five engines. It works from a folder
-    or a web server, contains no scripts, external requests or row values, and needs no JVM. A
-    second run writes only changes.
+    The site has an index by layer, and a page for each table with its contract: columns, owner,
+    lineage, rules and results, freshness, rows and size, quarantine, open incidents, upkeep, and
+    how to read it. It works from a folder or a web server, contains no scripts, external requests
+    or row values, and needs no JVM. A second run writes only changes.
     """
     with state.progress("Making the site"):
         made = _make(state, out)

@@ -17,8 +17,8 @@ from lakehouse.storage.byte_sizes import size_text
 if TYPE_CHECKING:
     from lakehouse.alerts.incidents import Incident
     from lakehouse.cli.tables.table_status import TableStatus
+    from lakehouse.cli.tables.table_trends import TableTrend
     from lakehouse.site.read_feeds import FeedWarnings
-    from lakehouse.site.table_trends import TableTrend
 
 
 BLOCKS = "▁▂▃▄▅▆▇█"
@@ -153,12 +153,11 @@ def status(state: State, trend: bool, form: str) -> None:
 
 
 def _print_trends(state: State, tables: "Sequence[TableStatus]", form: str) -> None:
-    from lakehouse.project import MONITORING
-    from lakehouse.site.table_trends import read_trends
+    from lakehouse.cli.tables.table_trends import read_trends
 
     histories = [status.history for status in tables if status.history]
     with state.progress("Reading what was measured"):
-        trends = read_trends(state.engine.catalog, histories, MONITORING, datetime.now(UTC))
+        trends = read_trends(state.engine.catalog, histories, datetime.now(UTC))
     if form == "json":
         print_records(
             {"table": status.table, **trend_record(trends.get(status.table))}

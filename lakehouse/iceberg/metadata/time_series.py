@@ -1,6 +1,6 @@
 """Metrics of a table over time, from its retained snapshots: no JVM, no data scan."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from lakehouse.iceberg.metadata.snapshots import History, Snapshot
@@ -45,28 +45,6 @@ def continued_by(earlier: Series, later: Series) -> Series:
     if not later:
         return earlier
     return (*(point for point in earlier if point[0] < later[0][0]), *later)
-
-
-def thin_out(series: Series, most: int, pick: Callable[[Sequence[Point]], Point]) -> Series:
-    """Return at most `most` points, picked from equal time intervals."""
-    if len(series) <= most:
-        return series
-    start, length = series[0][0], (series[-1][0] - series[0][0]) / most
-    intervals: dict[int, list[Point]] = {}
-    for point in series:
-        number = int((point[0] - start) / length) if length else 0
-        intervals.setdefault(min(number, most - 1), []).append(point)
-    return tuple(pick(points) for points in intervals.values())
-
-
-def last_of(points: Sequence[Point]) -> Point:
-    """Return the last point: the value that remains current."""
-    return points[-1]
-
-
-def greatest_of(points: Sequence[Point]) -> Point:
-    """Return the point with the greatest value."""
-    return max(points, key=lambda point: point[1])
 
 
 def values_per_interval(
