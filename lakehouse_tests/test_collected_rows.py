@@ -113,7 +113,6 @@ OTHER_METHODS = {
     "iceberg/write/write_attempt.py:evaluate_prepared.head": "of a history",
     "iceberg/write/write_audit_publish.py:_fence.head": "of a history",
     "upkeep/compaction.py:plan_compaction.take": "of a budget",
-    "upkeep/table_statistics.py:plan_statistics.take": "of a budget",
     "orchestration/warm_runs/run_server.py:preload.collect": "of garbage",
     "privacy/personal_export.py:_rows.take": "of the rows of a person",
     "sample_data": "makes rows, and reads none",

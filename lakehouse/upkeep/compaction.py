@@ -103,11 +103,11 @@ def find_needs(health: TableHealth, now: datetime, *, named_by_user: bool) -> li
 
 
 def saved_files_per_byte(inputs: StepInputs) -> float:
-    """Return the file opens that a compaction saves per day and byte of its cost."""
+    """Return the files that a compaction saves per byte of its cost."""
     needs = find_needs(inputs.health, inputs.now, named_by_user=inputs.named_by_user)
     cost_bytes = sum(need.cost_bytes for need in needs)
     fewer_files = sum(need.fewer_files for need in needs)
-    return fewer_files * inputs.reads_a_day / max(cost_bytes, 1)
+    return fewer_files / max(cost_bytes, 1)
 
 
 def plan_compaction(inputs: StepInputs) -> PlannedStep:

@@ -77,14 +77,12 @@ def planned(
     *records: UpkeepRecord,
     by_name: bool = False,
     now: datetime = NOW,
-    reads: float = 100.0,
     bytes_a_day: int = 10**12,
     **policy: Any,
 ) -> PlannedStep:
-    """A step of the plan of one table, which is read often by default."""
+    """A step of the plan of one table."""
     known = Known(
         policies={health.table: UpkeepPolicy(**policy)},
-        reads_a_day={health.table: reads},
         past=PastUpkeep(records),
         bytes_a_day=bytes_a_day,
     )
@@ -100,7 +98,6 @@ def record(step: StepName, health: TableHealth, days: float = 0, **parts: Any) -
         "outcome": "done",
         "ended_at": days_ago(days),
         "metadata_location": health.metadata_location,
-        "rows": health.rows,
     }
     return UpkeepRecord(**usual | parts)
 

@@ -92,11 +92,14 @@ def compacted(plan: Any) -> list[str]:
 
 
 def test_tables_are_compacted_in_the_order_of_their_value_within_the_bytes_of_a_day() -> None:
-    healths = [table(f"silver.{name}", partition(small=20)) for name in "abc"]
-    reads = {"silver.a": 1.0, "silver.b": 100.0, "silver.c": 10.0}
+    size = {"data_bytes": 20 * MB, "small_bytes": 20 * MB}
+    healths = [
+        table(f"silver.{name}", partition(small=small, **size))
+        for name, small in (("a", 20), ("b", 40), ("c", 30))
+    ]
     records, order, now = [], [], NOW
     for _ in range(4):
-        known = Known(reads_a_day=reads, bytes_a_day=40 * MB, past=PastUpkeep(tuple(records)))
+        known = Known(bytes_a_day=40 * MB, past=PastUpkeep(tuple(records)))
         plan = plan_upkeep(healths, known, now)
         order.append(compacted(plan))
         for step in plan.steps:
@@ -180,7 +183,7 @@ def test_a_step_with_a_conflict_is_retried_soon_and_at_once_if_a_user_names_the_
     ("kept_by", "due"),
     [
         ("nobody", set()),
-        ("glue", {"rewrite_manifests", "remove_lost_metadata", "compute_statistics"}),
+        ("glue", {"rewrite_manifests", "remove_lost_metadata"}),
     ],
 )
 def test_steps_of_another_service_are_left_to_it(kept_by: Any, due: set[str]) -> None:

@@ -1,9 +1,7 @@
-"""When each step is due: compaction, branches, snapshots, manifests, orphans, lost metadata,
-statistics.
-"""
+"""When each step is due: compaction, branches, snapshots, manifests, orphans, lost metadata."""
 
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -268,29 +266,3 @@ def test_unchanged_files_are_listed_once_more_when_all_are_old_enough() -> None:
     much_later = NOW + timedelta(days=100)
     step = planned(health, "remove_orphans", before, final, now=much_later)
     assert (step.is_due, step.not_before) == (False, None)
-
-
-@pytest.mark.parametrize(
-    ("small", "reads", "days", "due"),
-    [
-        (20, 5, None, True),
-        (20, 0.5, None, False),
-        (1, 5, None, False),
-        (24, 5, 8, True),
-        (21, 5, 8, False),
-        (24, 5, 6, False),
-    ],
-)
-def test_statistics_are_of_large_tables_that_are_read_and_have_changed(
-    small: int, reads: float, days: float | None, due: bool
-) -> None:
-    health = table("silver.t", partition(small=small))
-    before = [] if days is None else [record("compute_statistics", health, days, rows=20_000)]
-    assert planned(health, "compute_statistics", *before, reads=reads).is_due is due
-
-
-def test_statistics_wait_for_the_bytes_of_the_next_day() -> None:
-    spent = record("compact", table("silver.s"), step_metrics={"rewritten_bytes": 40 * MB})
-    health = table("silver.t", partition(small=20))
-    step = planned(health, "compute_statistics", spent, bytes_a_day=40 * MB)
-    assert (step.is_due, step.not_before) == (False, datetime(2026, 11, 25, tzinfo=NOW.tzinfo))

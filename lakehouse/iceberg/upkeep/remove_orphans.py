@@ -63,7 +63,7 @@ def remove_orphans(
         location; `partial` with the paths of files that could not be deleted.
     """
     cutoff = min(older_than, datetime.now(UTC) - YOUNGEST)
-    lacking = engine.catalog.iceberg.lacks(_STEP)
+    lacking = engine.catalog.iceberg.lacks_prefix_listing()
     if lacking:
         return skipped(table, _STEP, lacking)
     return run_step(table, _STEP, lambda: _remove(engine, table, cutoff, most_share))

@@ -11,7 +11,6 @@ StepName = Literal[
     "rewrite_manifests",
     "remove_orphans",
     "remove_lost_metadata",
-    "compute_statistics",
     "rewrite_erased_files",
     "clean_manifests",
     "remove_old_metadata",
