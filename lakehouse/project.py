@@ -47,7 +47,6 @@ from lakehouse.site.site_job import site_definitions
 from lakehouse.site.table_trends import Monitoring
 from lakehouse.tables.feed import Feed
 from lakehouse.tables.table import IcebergTable
-from lakehouse.upkeep.health_checks import health_checks
 from lakehouse.upkeep.old_runs import old_runs_definitions
 from lakehouse.upkeep.upkeep_run import Upkept
 from lakehouse.upkeep.upkeep_sensor import upkeep_definitions
@@ -192,7 +191,6 @@ class Project:
         )
         return dg.Definitions(
             assets=[*shown, *default_checks(assets, self.tables)],
-            asset_checks=health_checks(self.tables),
             resources={
                 "settings": dg.ResourceDefinition(
                     lambda _: read_settings(), description="Settings from the environment."
