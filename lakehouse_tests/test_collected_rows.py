@@ -95,7 +95,6 @@ COLLECTED = {
     # By PyIceberg.
     "iceberg/write/append_without_spark.py:has_run.to_arrow": "at most one row",
     "upkeep/health_records.py:size_history.to_arrow": OWN_LOG,
-    "upkeep/table_reads.py:recorded_reads.to_arrow": OWN_LOG,
     "upkeep/upkeep_records.py:past_upkeep.to_arrow": OWN_LOG,
     "quality/metrics/anomaly_check.py:recent_metrics.to_arrow": OWN_LOG,
     "privacy/audit_chain.py:verify_chain.to_arrow": "a few rows for each request of a person",

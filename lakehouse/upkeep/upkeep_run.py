@@ -31,8 +31,6 @@ class Upkept:
     """Table with the health of all tables."""
     readers: Mapping[str, Collection[str]] = field(default_factory=dict)
     """Incremental readers by table; their watermarks pin snapshots."""
-    metrics_table: str = "monitoring.data_quality_metrics"
-    """Table with the read metrics of runs."""
     bytes_a_day: int = BYTES_A_DAY
 
     def tables(self, engine: Engine) -> list[str]:
