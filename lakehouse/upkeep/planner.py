@@ -10,7 +10,7 @@ from lakehouse.iceberg.upkeep.step_result import StepName
 from lakehouse.tables.upkeep import DEFAULTS, UpkeepPolicy
 from lakehouse.upkeep.compaction import plan_compaction, saved_files_per_byte
 from lakehouse.upkeep.manifest_rewrite import plan_manifests
-from lakehouse.upkeep.orphan_removal import plan_lost_metadata, plan_orphans
+from lakehouse.upkeep.orphan_removal import plan_orphans
 from lakehouse.upkeep.snapshot_expiry import plan_expiry
 from lakehouse.upkeep.stale_branches import plan_branches
 from lakehouse.upkeep.upkeep_plan import (
@@ -34,7 +34,6 @@ _PLAN_STEP: Mapping[StepName, Callable[[StepInputs], PlannedStep]] = {
     "expire_snapshots": plan_expiry,
     "rewrite_manifests": plan_manifests,
     "remove_orphans": plan_orphans,
-    "remove_lost_metadata": plan_lost_metadata,
 }
 """The steps in the only safe order, see `StepName`."""
 

@@ -60,7 +60,6 @@ def table(name: str = "silver.t", *partitions: PartitionHealth, **parts: Any) ->
         "snapshot_times": (days_ago(2),),
         "manifests": 1,
         "manifest_bytes": 10_000,
-        "lost_metadata_files": (),
     }
     return TableHealth(**usual | parts)
 
@@ -135,8 +134,6 @@ def after_step(health: TableHealth, step: PlannedStep) -> TableHealth:
         owners = {f"branch {ref.name}" for ref in health.refs if ref not in refs}
         pins = tuple(pin for pin in health.pins if pin.owner not in owners)
         return replace(health, refs=refs, pins=pins)
-    if step.step == "remove_lost_metadata":
-        return replace(health, lost_metadata_files=())
     return health
 
 

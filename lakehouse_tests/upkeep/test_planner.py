@@ -83,7 +83,6 @@ def tables(draw: Any) -> TableHealth:
         refs=refs,
         pins=tuple(pins),
         manifests=draw(st.integers(min_value=1, max_value=200)),
-        lost_metadata_files=draw(st.just(()) | st.just(("a.json",))),
     )
 
 
@@ -183,7 +182,7 @@ def test_a_step_with_a_conflict_is_retried_soon_and_at_once_if_a_user_names_the_
     ("kept_by", "due"),
     [
         ("nobody", set()),
-        ("glue", {"rewrite_manifests", "remove_lost_metadata"}),
+        ("glue", {"rewrite_manifests"}),
     ],
 )
 def test_steps_of_another_service_are_left_to_it(kept_by: Any, due: set[str]) -> None:
@@ -192,7 +191,6 @@ def test_steps_of_another_service_are_left_to_it(kept_by: Any, due: set[str]) ->
         partition(small=50),
         manifests=99,
         snapshot_times=tuple(days_ago(99 - n) for n in range(9)),
-        lost_metadata_files=("a.json",),
     )
     known = Known(policies={"silver.t": UpkeepPolicy(kept_by=kept_by)})
     plan = plan_upkeep([sick], known, NOW, named_by_user=True)

@@ -1,4 +1,4 @@
-"""When each step is due: compaction, branches, snapshots, manifests, orphans, lost metadata."""
+"""When each step is due: compaction, branches, snapshots, manifests, orphans."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -216,7 +216,6 @@ def test_manifests_that_the_last_rewrite_could_not_merge_are_not_retried() -> No
 
 
 LISTED = table("silver.t", partition(small=1), snapshot_times=(days_ago(8),))
-LOST = table("silver.t", partition(small=1), lost_metadata_files=("a.json", "b.json"))
 
 
 @pytest.mark.parametrize(
@@ -224,7 +223,6 @@ LOST = table("silver.t", partition(small=1), lost_metadata_files=("a.json", "b.j
     [
         ("expire_snapshots", with_snapshots(*OLD), 1),
         ("remove_orphans", LISTED, 7),
-        ("remove_lost_metadata", LOST, 1),
     ],
 )
 def test_a_step_waits_for_its_interval_unless_a_user_names_the_table(
@@ -238,13 +236,6 @@ def test_a_step_waits_for_its_interval_unless_a_user_names_the_table(
     assert (waiting.is_due, waiting.not_before) == (False, NOW + timedelta(days=days / 2))
     assert planned(health, step, done(days / 2), by_name=True).is_due
     assert planned(health, step, done(days)).is_due
-
-
-def test_metadata_files_that_no_log_names_are_removed() -> None:
-    assert planned(LOST, "remove_lost_metadata").reason == (
-        "2 metadata.json files that no log names (1 or more)"
-    )
-    assert not planned(table("silver.t"), "remove_lost_metadata").is_due
 
 
 def test_files_of_a_young_table_are_not_listed() -> None:
