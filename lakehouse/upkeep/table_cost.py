@@ -17,8 +17,7 @@ from lakehouse.iceberg.metadata.health_measurement import measure_health
 from lakehouse.iceberg.metadata.manifests import CONTENTS
 from lakehouse.iceberg.metadata.referenced_files import NamedFile, all_named_files, stored_size
 from lakehouse.iceberg.metadata.table_locations import list_location
-from lakehouse.iceberg.upkeep.remove_orphans import tables_in_location
-from lakehouse.iceberg.upkeep.stored_files import keeps_all_files
+from lakehouse.iceberg.upkeep.remove_orphans import keeps_all_files, tables_in_location
 
 PRICES = Path(__file__).with_name("prices.toml")
 _GB = 10**9

@@ -6,13 +6,14 @@ the procedure requires the same. A dry run comes first: if it would remove a lar
 files, the location is probably shared, and nothing is removed.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.metadata.referenced_files import metadata_with_another_uuid
 from lakehouse.iceberg.metadata.table_locations import (
+    LocationFile,
     folder_key,
     list_location,
     list_metadata_folder,
@@ -25,12 +26,6 @@ from lakehouse.iceberg.metadata.unknown_commits import find_unknown_commits
 from lakehouse.iceberg.upkeep.free_lock import free_lock, run_step, skipped
 from lakehouse.iceberg.upkeep.rewrite_procedures import call_procedure
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
-from lakehouse.iceberg.upkeep.stored_files import (
-    SHARED_FILES,
-    Removal,
-    StoredFiles,
-    keeps_all_files,
-)
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
@@ -40,6 +35,7 @@ _STEP: StepName = "remove_orphans"
 YOUNGEST = timedelta(days=1)
 MOST_SHARE = 0.5
 """Maximum share of the files in a location that are removed as orphans."""
+SHARED_FILES = "its files may be another table's too: gc.enabled is false"
 
 
 def remove_orphans(
@@ -82,9 +78,26 @@ def _remove(engine: Engine, table: str, older_than: datetime, most_share: float)
             )
             return StepResult(table, _STEP, "failed", reason)
         _call_procedure(engine, table, older_than, dry_run=False)
-        now = engine.catalog.load(table)
-        removal = Removal(table, _STEP, loaded, listed)
-        return removal.verify(now, StoredFiles.of(now), orphans, {})
+        remaining = list_location(loaded).keys()
+    by_key = {path_key(path): path for path in orphans}
+    removed = by_key.keys() - remaining
+    removed_bytes = bytes_of(listed[key] for key in removed if key in listed)
+    step_metrics = {"removed_files": len(removed), "removed_bytes": removed_bytes}
+    paths = tuple(path for key, path in by_key.items() if key in remaining)
+    if paths:
+        reason = f"{len(paths)} files could not be deleted"
+        return StepResult(table, _STEP, "partial", reason, step_metrics, paths)
+    return StepResult(table, _STEP, "done", "", step_metrics)
+
+
+def keeps_all_files(table: "Table") -> bool:
+    """Whether files can belong to another table too, as for Spark's `snapshot`."""
+    return str(table.properties.get("gc.enabled", "true")).lower() == "false"
+
+
+def bytes_of(files: Iterable[LocationFile]) -> int:
+    """Return the total size of some files."""
+    return sum(file.size_bytes for file in files)
 
 
 def tables_in_location(engine: Engine, table: str) -> list[str]:
