@@ -255,7 +255,7 @@ class _Rewriting:
         if conflict is not None and not commits:
             raise conflict
         failed_files = sum(rewritten.failed_files for rewritten in done)
-        if changes := _changed_row_counts(self.engine, self.table, history):
+        if changes := _changed_row_counts(self.engine, history, later):
             return replace(result, outcome="failed", reason="; ".join(changes))
         if conflict is not None:
             reason = f"{conflict}, after some files were rewritten"
@@ -311,7 +311,7 @@ def _file_count(history: History) -> int:
     return main.count("total-data-files") + main.count("total-delete-files")
 
 
-def _changed_row_counts(engine: Engine, table: str, since: History) -> list[str]:
+def _changed_row_counts(engine: Engine, earlier: History, later: History) -> list[str]:
     """Return messages about rewrites that changed the number of rows.
 
     Each run of `replace` snapshots on main is compared with its parent, so that writes in
@@ -319,11 +319,10 @@ def _changed_row_counts(engine: Engine, table: str, since: History) -> list[str]
     since delete files can include removed data files, or a row twice.
     """
     changes = []
-    now = read_history(engine, table)
-    for before, after in _rewrites(now, set(since.snapshots)):
+    for before, after in _rewrites(later, set(earlier.snapshots)):
         has_deletes = any(s.count("total-delete-files") for s in (before, after))
         rows_before, rows_after = (
-            _count_rows(engine, table, s) if has_deletes else s.count("total-records")
+            _count_rows(engine, later.table, s) if has_deletes else s.count("total-records")
             for s in (before, after)
         )
         if rows_before != rows_after:
