@@ -37,7 +37,6 @@ from lakehouse.storage.stores import open_store
 from lakehouse.tables.table import IcebergTable, Merge
 from lakehouse.upkeep.compaction import compact
 from lakehouse.upkeep.manifest_rewrite import rewrite_manifests
-from lakehouse.upkeep.table_statistics import compute_statistics
 
 T = TypeVar("T")
 ROWS, COMMITS = 1_000, 20
@@ -161,7 +160,6 @@ def _count_upkeep(counts: Counts) -> None:
         "expire_snapshots": lambda: expire_snapshots(
             engine, name, older_than=datetime.now(UTC), keep=1
         ),
-        "compute_statistics": lambda: compute_statistics(engine, name),
         "remove_orphans": lambda: remove_orphans(engine, name, older_than=datetime.now(UTC)),
     }
     for step, work in steps.items():

@@ -46,7 +46,6 @@ from lakehouse.site.read_site import SiteSource
 from lakehouse.site.site_job import site_definitions
 from lakehouse.tables.feed import Feed
 from lakehouse.tables.table import IcebergTable
-from lakehouse.upkeep.health_checks import health_checks
 from lakehouse.upkeep.old_runs import old_runs_definitions
 from lakehouse.upkeep.upkeep_run import Upkept
 from lakehouse.upkeep.upkeep_sensor import upkeep_definitions
@@ -197,7 +196,6 @@ class Project:
         )
         return dg.Definitions(
             assets=[*shown, *default_checks(assets, self.tables)],
-            asset_checks=health_checks(self.tables),
             resources={
                 "settings": dg.ResourceDefinition(
                     lambda _: read_settings(), description="Settings from the environment."

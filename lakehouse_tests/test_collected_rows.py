@@ -60,7 +60,7 @@ COLLECTED = {
     "iceberg/rules/audit.py:count.first": ONE_ROW,
     "iceberg/rules/audit.py:_count_lookups.collect": PER_RULE,
     "iceberg/rules/reconciliation.py:_values.collect": PER_RULE,
-    "iceberg/upkeep/readers_view.py:_count_rows.collect": ONE_ROW,
+    "upkeep/compaction.py:_count_rows.collect": ONE_ROW,
     "iceberg/upkeep/rewrite_procedures.py:call_procedure.collect": (
         "one row, or of orphans a path for each, in a location that the driver lists itself"
     ),
@@ -95,7 +95,6 @@ COLLECTED = {
     # By PyIceberg.
     "iceberg/write/append_without_spark.py:has_run.to_arrow": "at most one row",
     "upkeep/health_records.py:size_history.to_arrow": OWN_LOG,
-    "upkeep/table_reads.py:recorded_reads.to_arrow": OWN_LOG,
     "upkeep/upkeep_records.py:past_upkeep.to_arrow": OWN_LOG,
     "quality/metrics/anomaly_check.py:recent_metrics.to_arrow": OWN_LOG,
     "privacy/audit_chain.py:verify_chain.to_arrow": "a few rows for each request of a person",
@@ -113,7 +112,6 @@ OTHER_METHODS = {
     "iceberg/write/write_attempt.py:evaluate_prepared.head": "of a history",
     "iceberg/write/write_audit_publish.py:_fence.head": "of a history",
     "upkeep/compaction.py:plan_compaction.take": "of a budget",
-    "upkeep/table_statistics.py:plan_statistics.take": "of a budget",
     "orchestration/warm_runs/run_server.py:preload.collect": "of garbage",
     "privacy/personal_export.py:_rows.take": "of the rows of a person",
     "sample_data": "makes rows, and reads none",

@@ -16,7 +16,6 @@ from lakehouse.orchestration.asset_keys import table_name
 from lakehouse.project import execution
 from lakehouse.quality.metrics.metric import NO_ANOMALY
 from lakehouse.settings import TableJob
-from lakehouse.upkeep.health_checks import HEALTHY
 
 PROBE = """
 import sys
@@ -100,7 +99,7 @@ def test_a_run_is_one_process_unless_a_spark_server_is_shared(settings):
     assert execution(in_jobs) == {"in_process": {}}
 
 
-OF_THEIR_OWN = {NO_ANOMALY: "WARN warn", HEALTHY: "ERROR warn"}
+OF_THEIR_OWN = {NO_ANOMALY: "WARN warn"}
 """Severity of the worst result, and what comes of it, of checks that are no rule."""
 
 

@@ -32,8 +32,6 @@ NO_COMPUTE_LOGS = {
 """Instance configuration that prints the output of steps on the terminal; capturing it for the UI
 would start two processes for each step.
 """
-EVALUATED_ALONE = {"lakehouse/evaluated_alone": True}
-"""Metadata of a check that is not part of runs that compute assets."""
 DEFERS_ASSET_EVENTS = {"dagster/defer_asset_events": "true"}
 """Tag of a run whose assets report their own materializations; otherwise Dagster reports each
 partition from the first to the last one.
@@ -56,27 +54,13 @@ def selected_assets(selection: dg.AssetSelection, graph: "AssetGraph") -> Set[dg
 
 
 def selected_checks(selection: dg.AssetSelection, graph: "AssetGraph") -> Set[dg.AssetCheckKey]:
-    """Return the selected checks; with assets, only those of their runs.
-
-    Dagster would show the others as failed if the run fails.
-    """
-    checks = selection.resolve_checks(graph)
-    if not selected_assets(selection, graph):
-        return checks
-    return checks - _evaluated_alone(checks, graph)
+    """Return the selected checks."""
+    return selection.resolve_checks(graph)
 
 
 def checks_of_assets(assets: Set[dg.AssetKey], graph: "AssetGraph") -> Set[dg.AssetCheckKey]:
     """Return the checks that a run of assets evaluates."""
-    checks = graph.get_check_keys_for_assets(assets)
-    return checks - _evaluated_alone(checks, graph)
-
-
-def _evaluated_alone(
-    checks: Set[dg.AssetCheckKey], graph: "AssetGraph"
-) -> Set[dg.AssetCheckKey]:
-    metadata = {key: graph.get_check_spec(key).metadata for key in checks}
-    return {key for key in checks if metadata[key].keys() >= EVALUATED_ALONE.keys()}
+    return graph.get_check_keys_for_assets(assets)
 
 
 def job_of_all_assets(definitions: dg.Definitions) -> dg.JobDefinition:

@@ -1,1 +1,1 @@
-"""Table maintenance: plans and runs compaction, expiry, orphan removal and statistics."""
+"""Table maintenance: plans and runs compaction, expiry and orphan removal."""

@@ -17,7 +17,12 @@ from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.commit.kept_watermarks import carry_watermarks
 from lakehouse.iceberg.metadata.health_measurement import read_table_health
 from lakehouse.iceberg.metadata.measured_health import PartitionHealth, TableHealth
-from lakehouse.iceberg.metadata.snapshots import History, history_of
+from lakehouse.iceberg.metadata.snapshots import (
+    History,
+    Snapshot,
+    history_of,
+    read_history,
+)
 from lakehouse.iceberg.metadata.type_conversion import column_type
 from lakehouse.iceberg.upkeep.free_lock import (
     CHUNK_BYTES,
@@ -25,9 +30,7 @@ from lakehouse.iceberg.upkeep.free_lock import (
     free_lock,
     run_step,
     skipped,
-    verified,
 )
-from lakehouse.iceberg.upkeep.readers_view import changed_row_counts, view_of
 from lakehouse.iceberg.upkeep.rewrite_procedures import (
     DELETED_ROWS_OPTIONS,
     Rewritten,
@@ -103,11 +106,11 @@ def find_needs(health: TableHealth, now: datetime, *, named_by_user: bool) -> li
 
 
 def saved_files_per_byte(inputs: StepInputs) -> float:
-    """Return the file opens that a compaction saves per day and byte of its cost."""
+    """Return the files that a compaction saves per byte of its cost."""
     needs = find_needs(inputs.health, inputs.now, named_by_user=inputs.named_by_user)
     cost_bytes = sum(need.cost_bytes for need in needs)
     fewer_files = sum(need.fewer_files for need in needs)
-    return fewer_files * inputs.reads_a_day / max(cost_bytes, 1)
+    return fewer_files / max(cost_bytes, 1)
 
 
 def plan_compaction(inputs: StepInputs) -> PlannedStep:
@@ -215,7 +218,7 @@ class _Rewriting:
         options, max_chunks = self._chunks(chunk_bytes)
         if not max_chunks:
             return skipped(self.table, _STEP, "no partition has files that gain by it")
-        view, history = view_of(self.engine, self.table)
+        history = read_history(self.engine, self.table)
         done: list[Rewritten] = []
         conflict: CommitConflict | None = None
         while conflict is None and len(done) < max_chunks:
@@ -234,15 +237,13 @@ class _Rewriting:
             if not rewritten.files or (max_bytes and spent_bytes >= max_bytes):
                 break
         self._finish()
-        later_view, later = view_of(self.engine, self.table)
+        later = read_history(self.engine, self.table)
         # These commits only moved rows to other files.
         commits = [
             snapshot
             for snapshot in later.line
             if snapshot.operation == "replace" and snapshot.snapshot_id not in history.snapshots
         ]
-        changes = view.changes(later_view)
-        changes += changed_row_counts(self.engine, self.table, history)
         step_metrics = {
             "files_before": _file_count(history),
             "files_after": _file_count(later),
@@ -250,12 +251,12 @@ class _Rewriting:
             "rewritten_bytes": sum(rewritten.size_bytes for rewritten in done),
             "added_bytes": sum(commit.count("added-files-size") for commit in commits),
         }
-        result = verified(self.table, _STEP, step_metrics, changes)
+        result = StepResult(self.table, _STEP, "done", self.note, step_metrics)
         if conflict is not None and not commits:
             raise conflict
         failed_files = sum(rewritten.failed_files for rewritten in done)
-        if changes:
-            return result
+        if changes := _changed_row_counts(self.engine, history, later):
+            return replace(result, outcome="failed", reason="; ".join(changes))
         if conflict is not None:
             reason = f"{conflict}, after some files were rewritten"
             return replace(result, outcome="partial", reason=reason, had_conflict=True)
@@ -264,7 +265,7 @@ class _Rewriting:
             return replace(result, outcome="partial", reason=reason)
         if not commits:
             return skipped(self.table, _STEP, "Iceberg found no files that gain by it")
-        return replace(result, reason=self.note)
+        return result
 
     def _chunks(self, chunk_bytes: int) -> tuple[dict[str, str], int]:
         """Return the options of each chunk, and the maximum number of chunks."""
@@ -308,3 +309,49 @@ def _file_count(history: History) -> int:
     if main is None:
         return 0
     return main.count("total-data-files") + main.count("total-delete-files")
+
+
+def _changed_row_counts(engine: Engine, earlier: History, later: History) -> list[str]:
+    """Return messages about rewrites that changed the number of rows.
+
+    Each run of `replace` snapshots on main is compared with its parent, so that writes in
+    between do not matter. Without delete files, metadata is sufficient; otherwise Spark counts,
+    since delete files can include removed data files, or a row twice.
+    """
+    changes = []
+    for before, after in _rewrites(later, set(earlier.snapshots)):
+        has_deletes = any(s.count("total-delete-files") for s in (before, after))
+        rows_before, rows_after = (
+            _count_rows(engine, later.table, s) if has_deletes else s.count("total-records")
+            for s in (before, after)
+        )
+        if rows_before != rows_after:
+            changes.append(
+                f"{rows_before} rows became {rows_after} from snapshot {before.snapshot_id} to"
+                f" {after.snapshot_id}"
+            )
+    return changes
+
+
+def _rewrites(history: History, known: set[int]) -> list[tuple[Snapshot, Snapshot]]:
+    """Return the parent and the last snapshot of each run of new rewrites on main."""
+    runs: list[tuple[Snapshot, Snapshot]] = []
+    end: Snapshot | None = None
+    for snapshot in history.line:
+        if snapshot.operation == "replace" and snapshot.snapshot_id not in known:
+            end = end or snapshot
+            continue
+        if end is not None:
+            runs.append((snapshot, end))
+        end = None
+        if snapshot.snapshot_id in known:
+            break
+    return runs
+
+
+def _count_rows(engine: Engine, table: str, snapshot: Snapshot) -> int:
+    rows = engine.sql(
+        f"SELECT count(*) FROM {engine.catalog.sql_name(table)} VERSION AS OF"
+        f" {snapshot.snapshot_id}"
+    )
+    return int(rows.collect()[0][0])

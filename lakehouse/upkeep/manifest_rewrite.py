@@ -9,8 +9,7 @@ from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.commit.kept_watermarks import carry_watermarks
 from lakehouse.iceberg.metadata.manifests import read_manifests
 from lakehouse.iceberg.metadata.measured_health import MANIFEST_BYTES
-from lakehouse.iceberg.upkeep.free_lock import free_lock, run_step, skipped, verified
-from lakehouse.iceberg.upkeep.readers_view import changed_row_counts, view_of
+from lakehouse.iceberg.upkeep.free_lock import free_lock, run_step, skipped
 from lakehouse.iceberg.upkeep.rewrite_procedures import (
     TARGET_PROPERTY,
     rewrite_manifests_of_spec,
@@ -61,17 +60,14 @@ def _rewrite(engine: Engine, table: str) -> StepResult:
         specs = _specs_with_many_manifests(loaded)
         if not specs:
             return skipped(table, _STEP, "no partition spec has more manifests than it needs")
-        before, history = view_of(engine, table)
         for spec_id in specs:
             rewrite_manifests_of_spec(engine, table, spec_id)
         carry_watermarks(engine, table)
-        after, _ = view_of(engine, table)
-    changes = before.changes(after) + changed_row_counts(engine, table, history)
     step_metrics = {
         "manifests_before": len(read_manifests(loaded)),
         "manifests_after": len(read_manifests(engine.catalog.load(table))),
     }
-    return verified(table, _STEP, step_metrics, changes)
+    return StepResult(table, _STEP, "done", "", step_metrics)
 
 
 def _specs_with_many_manifests(table: "Table") -> list[int]:

@@ -1,4 +1,4 @@
-"""Plans the upkeep of tables from health, policies, reads and past upkeep; pure functions."""
+"""Plans the upkeep of tables from health, policies and past upkeep; pure functions."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,11 +10,9 @@ from lakehouse.iceberg.upkeep.step_result import StepName
 from lakehouse.tables.upkeep import DEFAULTS, UpkeepPolicy
 from lakehouse.upkeep.compaction import plan_compaction, saved_files_per_byte
 from lakehouse.upkeep.manifest_rewrite import plan_manifests
-from lakehouse.upkeep.orphan_removal import plan_lost_metadata, plan_orphans
+from lakehouse.upkeep.orphan_removal import plan_orphans
 from lakehouse.upkeep.snapshot_expiry import plan_expiry
 from lakehouse.upkeep.stale_branches import plan_branches
-from lakehouse.upkeep.table_reads import UNRECORDED_READS_A_DAY
-from lakehouse.upkeep.table_statistics import plan_statistics
 from lakehouse.upkeep.upkeep_plan import (
     ByteBudget,
     Condition,
@@ -36,8 +34,6 @@ _PLAN_STEP: Mapping[StepName, Callable[[StepInputs], PlannedStep]] = {
     "expire_snapshots": plan_expiry,
     "rewrite_manifests": plan_manifests,
     "remove_orphans": plan_orphans,
-    "remove_lost_metadata": plan_lost_metadata,
-    "compute_statistics": plan_statistics,
 }
 """The steps in the only safe order, see `StepName`."""
 
@@ -47,8 +43,6 @@ class Known:
     """Planner inputs other than table health; a table without a policy uses the defaults."""
 
     policies: Mapping[str, UpkeepPolicy] = field(default_factory=dict)
-    reads_a_day: Mapping[str, float] = field(default_factory=dict)
-    """Recorded reads of entire tables."""
     past: PastUpkeep = field(default_factory=PastUpkeep)
     bytes_a_day: int = BYTES_A_DAY
     iceberg: IcebergRelease = PINNED
@@ -59,19 +53,16 @@ def plan_upkeep(
 ) -> UpkeepPlan:
     """Plan the upkeep of tables, most valuable compactions first.
 
-    :param named_by_user: a user named these tables: ignores recent writes, read frequency,
-        budget, intervals and delays after failures.
+    :param named_by_user: a user named these tables: ignores recent writes, budget, intervals
+        and delays after failures.
     """
     budget = ByteBudget()
     if not named_by_user:
         budget = ByteBudget(max(0, known.bytes_a_day - known.past.spent_bytes(now)))
     tables = []
     for health in sorted(healths, key=lambda health: health.table):
-        reads_a_day = known.reads_a_day.get(health.table, 0.0) + UNRECORDED_READS_A_DAY
         policy = known.policies.get(health.table, DEFAULTS)
-        tables.append(
-            StepInputs(health, policy, known.past, now, reads_a_day, named_by_user, budget)
-        )
+        tables.append(StepInputs(health, policy, known.past, now, named_by_user, budget))
     tables.sort(key=saved_files_per_byte, reverse=True)
     steps = []
     for table in tables:
@@ -91,8 +82,8 @@ def _blocked_step(
         return _not_due(health, step, "Glue's table optimizers do it (kept_by='glue')")
     if health.snapshot_id is None:
         return _not_due(health, step, "the table has no snapshot")
-    lacking = iceberg.lacks(step)
-    if lacking:
+    lacking = iceberg.lacks_prefix_listing()
+    if step == "remove_orphans" and lacking:
         return _not_due(health, step, lacking)
     last = inputs.last_evaluated(step)
     if last and not last.is_done and inputs.now < last.ended_at + NOTHING_FOUND_PAUSE:

@@ -13,8 +13,7 @@ from lakehouse.iceberg.commit.branch import (
 )
 from lakehouse.iceberg.metadata.measured_health import RefHealth
 from lakehouse.iceberg.metadata.snapshots import read_history
-from lakehouse.iceberg.upkeep.free_lock import free_lock, run_step, skipped, verified
-from lakehouse.iceberg.upkeep.readers_view import view_of
+from lakehouse.iceberg.upkeep.free_lock import free_lock, run_step, skipped
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
 from lakehouse.tables.upkeep import in_days
 from lakehouse.upkeep.upkeep_plan import Condition, PlannedStep, StepInputs, count_text
@@ -61,14 +60,13 @@ def drop_stale_branches(engine: Engine, table: str, *, refused_before: datetime)
 
 def _drop(engine: Engine, table: str, refused_before: datetime) -> StepResult:
     with free_lock(engine, table) as log:
-        before, history = view_of(engine, table)
+        before = read_history(engine, table).refs.keys()
         drop_abandoned_branches(engine, table, log)
-        for branch in filter(is_refused, history.refs):
+        for branch in filter(is_refused, before):
             begun = begun_at(branch)
             if begun and begun < refused_before:
                 drop_branch(engine, table, branch)
-        dropped = history.refs.keys() - read_history(engine, table).refs.keys()
-        if not dropped:
-            return skipped(table, _STEP, "no branch is of a dead writer or past its time")
-        changes = before.changes(view_of(engine, table)[0])
-    return verified(table, _STEP, {"dropped_branches": len(dropped)}, changes)
+        dropped = before - read_history(engine, table).refs.keys()
+    if not dropped:
+        return skipped(table, _STEP, "no branch is of a dead writer or past its time")
+    return StepResult(table, _STEP, "done", "", {"dropped_branches": len(dropped)})

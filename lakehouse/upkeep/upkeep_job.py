@@ -41,7 +41,7 @@ class UpkeepConfig(dg.Config):
     tables: list[str] = Field(default_factory=list)
     """Table names; empty for all existing tables."""
     asked_by_name: bool = False
-    """Whether a user named these tables: ignores recent writes, read frequency and budget."""
+    """Whether a user named these tables: ignores recent writes and budget."""
 
 
 def run_config(tables: Sequence[str], *, named_by_user: bool = False) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def upkeep_job(upkept: Upkept) -> dg.JobDefinition:
         name=JOB,
         description=(
             "Upkeep of tables: compaction, expiry of snapshots, manifests, orphans, stale"
-            " branches, statistics; each where the table's health calls for it."
+            " branches; each where the table's health calls for it."
         ),
     )
     def maintain_tables() -> None:

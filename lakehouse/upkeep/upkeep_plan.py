@@ -43,7 +43,6 @@ class PlannedStep:
     """Reduction of the number of data and delete files."""
     fewer_snapshots: int = 0
     fewer_manifests: int = 0
-    reads_a_day: float = 0.0
     cost_bytes: int = 0
     """Bytes that it reads and writes."""
 
@@ -96,7 +95,6 @@ class StepInputs:
     policy: UpkeepPolicy
     past: PastUpkeep
     now: datetime
-    reads_a_day: float
     named_by_user: bool
     budget: ByteBudget
 
@@ -131,7 +129,7 @@ class StepInputs:
         shown = (*conditions, *notes)
         planned = PlannedStep(self.health.table, step, is_due, deciding[0], shown)
         if is_due:
-            return replace(planned, work=work, reads_a_day=self.reads_a_day, **estimate)
+            return replace(planned, work=work, **estimate)
         return replace(planned, not_before=not_before)
 
 

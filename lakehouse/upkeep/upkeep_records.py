@@ -30,8 +30,8 @@ _STORED_NAMES = {"step_metrics": "figures", "had_conflict": "lost_race"}
 class UpkeepRecord:
     """An executed step of a table: estimate, result, and final metadata location of the run.
 
-    If a table still has this `metadata_location`, no other commit has changed it. `rows` is the
-    row count of the table; `step_metrics` are the metrics of `StepResult`.
+    If a table still has this `metadata_location`, no other commit has changed it. `step_metrics`
+    are the metrics of `StepResult`.
     """
 
     table: str
@@ -44,7 +44,6 @@ class UpkeepRecord:
     promised_fewer_files: int = 0
     promised_cost_bytes: int = 0
     step_metrics: Mapping[str, float] = field(default_factory=dict)
-    rows: int = 0
     had_conflict: bool = False
 
     @property

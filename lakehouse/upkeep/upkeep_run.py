@@ -14,7 +14,6 @@ from lakehouse.iceberg.upkeep.expire_snapshots import find_pins
 from lakehouse.iceberg.upkeep.step_result import StepResult
 from lakehouse.tables.table import IcebergTable
 from lakehouse.upkeep.planner import BYTES_A_DAY, Known, plan_upkeep
-from lakehouse.upkeep.table_reads import reads_a_day
 from lakehouse.upkeep.upkeep_plan import PlannedStep, UpkeepPlan
 from lakehouse.upkeep.upkeep_records import UpkeepRecord, past_upkeep, record_upkeep
 
@@ -32,8 +31,6 @@ class Upkept:
     """Table with the health of all tables."""
     readers: Mapping[str, Collection[str]] = field(default_factory=dict)
     """Incremental readers by table; their watermarks pin snapshots."""
-    metrics_table: str = "monitoring.data_quality_metrics"
-    """Table with the read metrics of runs."""
     bytes_a_day: int = BYTES_A_DAY
 
     def tables(self, engine: Engine) -> list[str]:
@@ -84,7 +81,6 @@ def known_of(engine: Engine, upkept: Upkept, now: datetime) -> Known:
     """Return the planner inputs other than table health; no JVM."""
     return Known(
         policies={name: table.upkeep_policy for name, table in upkept.declared.items()},
-        reads_a_day=reads_a_day(engine.catalog, upkept.metrics_table, now),
         past=past_upkeep(engine.catalog, upkept.log.name, now),
         bytes_a_day=upkept.bytes_a_day,
         iceberg=engine.catalog.iceberg,
@@ -152,7 +148,6 @@ def _record(
         promised_fewer_files=step.fewer_files,
         promised_cost_bytes=step.cost_bytes,
         step_metrics=dict(result.step_metrics),
-        rows=health.rows - health.deleted_rows,
         had_conflict=result.had_conflict,
     )
 

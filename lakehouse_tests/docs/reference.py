@@ -117,7 +117,6 @@ PARTS = (
                 "aggregate_rules",
                 "reconciliation",
                 "size_schema_and_freshness",
-                "health",
             )
         },
     ),

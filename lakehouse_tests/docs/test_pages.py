@@ -17,7 +17,6 @@ from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.iceberg.evolve.planning import plan
 from lakehouse.iceberg.rules import (
     aggregate_rules,
-    health,
     reconciliation,
     rows,
     size_schema_and_freshness,
@@ -281,7 +280,6 @@ def test_dates_and_numbers_are_brought_into_form_as_the_page_says(spark):
         aggregate_rules,
         reconciliation,
         size_schema_and_freshness,
-        health,
     ],
     ids=lambda module: module.__name__,
 )

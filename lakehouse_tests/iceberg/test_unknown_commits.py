@@ -6,7 +6,6 @@ import os
 import sqlite3
 import time
 from contextlib import closing
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,8 +15,8 @@ from sqlalchemy import update
 
 from lakehouse.cli.project.doctor_checks import findings
 from lakehouse.iceberg.catalog.catalog import Catalog
+from lakehouse.iceberg.erasure.remove_unnamed import remove_unnamed
 from lakehouse.iceberg.metadata.unknown_commits import find_unknown_commits
-from lakehouse.iceberg.upkeep.remove_orphans import remove_lost_metadata
 from lakehouse.settings import Settings
 from lakehouse_tests.without_spark import engine_without_spark
 
@@ -58,7 +57,7 @@ def test_doctor_names_it(catalog: Catalog, restored: Path, settings: Settings) -
     assert str(restored) in tables.found
 
 
-def test_upkeep_does_not_remove_it(
+def test_it_is_not_removed_as_an_orphan(
     catalog: Catalog, restored: Path, settings: Settings
 ) -> None:
     append(catalog, 1)
@@ -67,9 +66,7 @@ def test_upkeep_does_not_remove_it(
             two_days_ago = time.time() - 2 * 86_400
             os.utime(file, (two_days_ago, two_days_ago))
 
-    result = remove_lost_metadata(
-        engine_without_spark(settings), NAME, older_than=datetime.now(UTC)
-    )
+    (result,) = remove_unnamed(engine_without_spark(settings), [NAME])
 
     assert result.outcome == "failed"
     assert str(restored) in result.reason

@@ -10,14 +10,12 @@ import pytest
 
 import lakehouse
 from lakehouse.orchestration.dagster_internals import (
-    EVALUATED_ALONE,
     NO_COMPUTE_LOGS,
     SUPPORTED_VERSIONS,
     add_run_tags,
     asset_graph,
     check_executions,
     check_summaries,
-    checks_of_assets,
     events_of_run,
     free_slots,
     graph_of_repository,
@@ -83,21 +81,6 @@ def test_what_checks_did_is_read_from_the_storage(tmp_path: Path) -> None:
         ] * 2
         assert is_of_one_host(instance)
         free_slots(instance, executions[0].run_id)
-
-
-def test_a_check_that_is_evaluated_alone_is_of_no_run_that_computes_assets() -> None:
-    alone = dg.AssetCheckKey(dg.AssetKey("fruit"), "alone")
-
-    @dg.asset_check(asset="fruit", name="alone", metadata=EVALUATED_ALONE)
-    def check() -> dg.AssetCheckResult:
-        return dg.AssetCheckResult(passed=True)
-
-    graph = asset_graph(dg.Definitions([fruit], asset_checks=[check]))
-    checks = dg.AssetSelection.all_asset_checks()
-    assert checks_of_assets({dg.AssetKey("fruit")}, graph) == {KEY}
-    assert selected_checks(dg.AssetSelection.all(), graph) == {KEY}
-    assert selected_checks(dg.AssetSelection.all() | checks, graph) == {KEY}
-    assert selected_checks(checks, graph) == {KEY, alone}
 
 
 @pytest.mark.long

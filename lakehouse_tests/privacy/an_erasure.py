@@ -156,7 +156,7 @@ def on_a_cluster(home: Home) -> Home:
     return replace(home, settings=replace(home.settings, spark_master="spark://cluster:7077"))
 
 
-def expire_without_spark(engine: Engine, table: str, older_than: datetime, keep: int) -> None:
+def expire_without_spark(engine: Engine, table: str, older_than: datetime, keep: int) -> int:
     """Expire as Spark's procedure does, by PyIceberg: snapshots, then files that none names."""
     loaded = engine.catalog.load(table)
     before = named_files(loaded)
@@ -164,9 +164,10 @@ def expire_without_spark(engine: Engine, table: str, older_than: datetime, keep:
         sorted(expiring(loaded, older_than, keep))
     ).commit()
     after = named_files(engine.catalog.load(table))
-    for key, file in before.items():
-        if key not in after:
-            loaded.io.delete(file.path)
+    removed = [file.path for key, file in before.items() if key not in after]
+    for path in removed:
+        loaded.io.delete(path)
+    return len(removed)
 
 
 def _files(folder: Path) -> Iterator[Path]:

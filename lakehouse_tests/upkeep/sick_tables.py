@@ -60,7 +60,6 @@ def table(name: str = "silver.t", *partitions: PartitionHealth, **parts: Any) ->
         "snapshot_times": (days_ago(2),),
         "manifests": 1,
         "manifest_bytes": 10_000,
-        "lost_metadata_files": (),
     }
     return TableHealth(**usual | parts)
 
@@ -77,14 +76,12 @@ def planned(
     *records: UpkeepRecord,
     by_name: bool = False,
     now: datetime = NOW,
-    reads: float = 100.0,
     bytes_a_day: int = 10**12,
     **policy: Any,
 ) -> PlannedStep:
-    """A step of the plan of one table, which is read often by default."""
+    """A step of the plan of one table."""
     known = Known(
         policies={health.table: UpkeepPolicy(**policy)},
-        reads_a_day={health.table: reads},
         past=PastUpkeep(records),
         bytes_a_day=bytes_a_day,
     )
@@ -100,7 +97,6 @@ def record(step: StepName, health: TableHealth, days: float = 0, **parts: Any) -
         "outcome": "done",
         "ended_at": days_ago(days),
         "metadata_location": health.metadata_location,
-        "rows": health.rows,
     }
     return UpkeepRecord(**usual | parts)
 
@@ -138,8 +134,6 @@ def after_step(health: TableHealth, step: PlannedStep) -> TableHealth:
         owners = {f"branch {ref.name}" for ref in health.refs if ref not in refs}
         pins = tuple(pin for pin in health.pins if pin.owner not in owners)
         return replace(health, refs=refs, pins=pins)
-    if step.step == "remove_lost_metadata":
-        return replace(health, lost_metadata_files=())
     return health
 
 

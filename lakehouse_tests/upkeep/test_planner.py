@@ -83,7 +83,6 @@ def tables(draw: Any) -> TableHealth:
         refs=refs,
         pins=tuple(pins),
         manifests=draw(st.integers(min_value=1, max_value=200)),
-        lost_metadata_files=draw(st.just(()) | st.just(("a.json",))),
     )
 
 
@@ -92,11 +91,14 @@ def compacted(plan: Any) -> list[str]:
 
 
 def test_tables_are_compacted_in_the_order_of_their_value_within_the_bytes_of_a_day() -> None:
-    healths = [table(f"silver.{name}", partition(small=20)) for name in "abc"]
-    reads = {"silver.a": 1.0, "silver.b": 100.0, "silver.c": 10.0}
+    size = {"data_bytes": 20 * MB, "small_bytes": 20 * MB}
+    healths = [
+        table(f"silver.{name}", partition(small=small, **size))
+        for name, small in (("a", 20), ("b", 40), ("c", 30))
+    ]
     records, order, now = [], [], NOW
     for _ in range(4):
-        known = Known(reads_a_day=reads, bytes_a_day=40 * MB, past=PastUpkeep(tuple(records)))
+        known = Known(bytes_a_day=40 * MB, past=PastUpkeep(tuple(records)))
         plan = plan_upkeep(healths, known, now)
         order.append(compacted(plan))
         for step in plan.steps:
@@ -180,7 +182,7 @@ def test_a_step_with_a_conflict_is_retried_soon_and_at_once_if_a_user_names_the_
     ("kept_by", "due"),
     [
         ("nobody", set()),
-        ("glue", {"rewrite_manifests", "remove_lost_metadata", "compute_statistics"}),
+        ("glue", {"rewrite_manifests"}),
     ],
 )
 def test_steps_of_another_service_are_left_to_it(kept_by: Any, due: set[str]) -> None:
@@ -189,7 +191,6 @@ def test_steps_of_another_service_are_left_to_it(kept_by: Any, due: set[str]) ->
         partition(small=50),
         manifests=99,
         snapshot_times=tuple(days_ago(99 - n) for n in range(9)),
-        lost_metadata_files=("a.json",),
     )
     known = Known(policies={"silver.t": UpkeepPolicy(kept_by=kept_by)})
     plan = plan_upkeep([sick], known, NOW, named_by_user=True)

@@ -24,7 +24,6 @@ RECORD = UpkeepRecord(
     promised_fewer_files=11,
     promised_cost_bytes=1000,
     step_metrics={"files_before": 12.0, "files_after": 1.0},
-    rows=7,
     had_conflict=True,
 )
 

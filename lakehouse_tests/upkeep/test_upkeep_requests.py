@@ -1,8 +1,6 @@
 """What upkeep asks of Glue does not grow by a request for each table; no JVM."""
 
 from collections import Counter
-from datetime import UTC, datetime
-from functools import partial
 
 import pyarrow as pa
 import pytest
@@ -14,7 +12,8 @@ from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.erasure.remove_unnamed import remove_unnamed
 from lakehouse.iceberg.metadata.health_measurement import read_table_health
 from lakehouse.iceberg.metadata.table_locations import list_location
-from lakehouse.iceberg.upkeep.remove_orphans import remove_lost_metadata
+from lakehouse.iceberg.upkeep.remove_orphans import tables_in_location
+from lakehouse.iceberg.upkeep.step_result import StepResult
 from lakehouse.settings import Settings
 from lakehouse.tables.table import Append, Column, IcebergTable
 from lakehouse.upkeep.upkeep_plan import PlannedStep, UpkeepPlan
@@ -95,21 +94,17 @@ def test_upkeep_asks_no_database_of_others_whose_files_lie_in_a_table(
     own = declared("silver.first")
     kept = Upkept({table.name: table for table in (own, RECORDS, HEALTH)}, RECORDS, HEALTH)
     health = read_table_health(with_denied, own.name)
-    step = PlannedStep(
-        own.name,
-        "remove_lost_metadata",
-        is_due=True,
-        reason="for a test",
-        work=partial(remove_lost_metadata, table=own.name, older_than=datetime.now(UTC)),
-    )
+
+    def work(engine: Engine) -> StepResult:
+        shared_with = ", ".join(tables_in_location(engine, own.name))
+        return StepResult(own.name, "remove_orphans", "skipped", shared_with)
+
+    step = PlannedStep(own.name, "remove_orphans", is_due=True, reason="a test", work=work)
     planned = UpkeepPlan((step,), {own.name: health})
 
     (record,) = carry_out(with_denied, kept, planned, "a run")
 
-    assert (record.outcome, record.reason) == (
-        "skipped",
-        "there are no old metadata files outside of the log",
-    )
+    assert (record.outcome, record.reason) == ("skipped", "")
 
 
 def put(engine: Engine, name: str) -> str:
@@ -164,19 +159,6 @@ def test_an_erasure_removes_nothing_of_a_twin(with_denied: Engine, twin: Table) 
     assert rows(twin) == [1]
 
 
-@pytest.mark.long
-def test_upkeep_removes_no_metadata_of_a_twin(engine: Engine, twin: Table) -> None:
-    make_older_on_s3(twin.metadata_location, 30)
-
-    result = remove_lost_metadata(
-        engine.within(["silver.first"]), "silver.first", older_than=datetime.now(UTC)
-    )
-
-    assert result.outcome == "failed"
-    assert "sandbox.x" in result.reason
-    assert rows(twin) == [1]
-
-
 def test_metadata_of_a_killed_commit_goes_where_nobody_may_list_databases(
     with_denied: Engine,
 ) -> None:
@@ -188,9 +170,7 @@ def test_metadata_of_a_killed_commit_goes_where_nobody_may_list_databases(
     events = with_denied.catalog.client.glue.meta.events  # type: ignore[attr-defined]
     events.register("provide-client-params.glue.GetDatabases", deny)
 
-    result = remove_lost_metadata(
-        with_denied.within(["silver.first"]), "silver.first", older_than=datetime.now(UTC)
-    )
+    (result,) = remove_unnamed(with_denied.within(["silver.first"]), ["silver.first"])
 
     assert (result.outcome, result.step_metrics["removed_files"]) == ("done", 1)
 

@@ -1,9 +1,7 @@
-"""When each step is due: compaction, branches, snapshots, manifests, orphans, lost metadata,
-statistics.
-"""
+"""When each step is due: compaction, branches, snapshots, manifests, orphans."""
 
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -218,7 +216,6 @@ def test_manifests_that_the_last_rewrite_could_not_merge_are_not_retried() -> No
 
 
 LISTED = table("silver.t", partition(small=1), snapshot_times=(days_ago(8),))
-LOST = table("silver.t", partition(small=1), lost_metadata_files=("a.json", "b.json"))
 
 
 @pytest.mark.parametrize(
@@ -226,7 +223,6 @@ LOST = table("silver.t", partition(small=1), lost_metadata_files=("a.json", "b.j
     [
         ("expire_snapshots", with_snapshots(*OLD), 1),
         ("remove_orphans", LISTED, 7),
-        ("remove_lost_metadata", LOST, 1),
     ],
 )
 def test_a_step_waits_for_its_interval_unless_a_user_names_the_table(
@@ -240,13 +236,6 @@ def test_a_step_waits_for_its_interval_unless_a_user_names_the_table(
     assert (waiting.is_due, waiting.not_before) == (False, NOW + timedelta(days=days / 2))
     assert planned(health, step, done(days / 2), by_name=True).is_due
     assert planned(health, step, done(days)).is_due
-
-
-def test_metadata_files_that_no_log_names_are_removed() -> None:
-    assert planned(LOST, "remove_lost_metadata").reason == (
-        "2 metadata.json files that no log names (1 or more)"
-    )
-    assert not planned(table("silver.t"), "remove_lost_metadata").is_due
 
 
 def test_files_of_a_young_table_are_not_listed() -> None:
@@ -268,29 +257,3 @@ def test_unchanged_files_are_listed_once_more_when_all_are_old_enough() -> None:
     much_later = NOW + timedelta(days=100)
     step = planned(health, "remove_orphans", before, final, now=much_later)
     assert (step.is_due, step.not_before) == (False, None)
-
-
-@pytest.mark.parametrize(
-    ("small", "reads", "days", "due"),
-    [
-        (20, 5, None, True),
-        (20, 0.5, None, False),
-        (1, 5, None, False),
-        (24, 5, 8, True),
-        (21, 5, 8, False),
-        (24, 5, 6, False),
-    ],
-)
-def test_statistics_are_of_large_tables_that_are_read_and_have_changed(
-    small: int, reads: float, days: float | None, due: bool
-) -> None:
-    health = table("silver.t", partition(small=small))
-    before = [] if days is None else [record("compute_statistics", health, days, rows=20_000)]
-    assert planned(health, "compute_statistics", *before, reads=reads).is_due is due
-
-
-def test_statistics_wait_for_the_bytes_of_the_next_day() -> None:
-    spent = record("compact", table("silver.s"), step_metrics={"rewritten_bytes": 40 * MB})
-    health = table("silver.t", partition(small=20))
-    step = planned(health, "compute_statistics", spent, bytes_a_day=40 * MB)
-    assert (step.is_due, step.not_before) == (False, datetime(2026, 11, 25, tzinfo=NOW.tzinfo))

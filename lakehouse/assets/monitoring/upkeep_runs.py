@@ -13,7 +13,7 @@ TABLE = IcebergTable(
             "step",
             "string",
             "What was done: compact, drop_branches, expire_snapshots, rewrite_manifests,"
-            " remove_orphans, remove_lost_metadata, compute_statistics.",
+            " remove_orphans.",
             required=True,
         ),
         Column("outcome", "string", "done, skipped, partial or failed.", required=True),

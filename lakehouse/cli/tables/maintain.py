@@ -34,9 +34,9 @@ def maintain(state: State, names: tuple[str, ...], dry_run: bool, form: str) -> 
     """Keep tables healthy, each as its metadata calls for.
 
     Compacts files, expires snapshots, and removes unreferenced files. Without names: all declared
-    tables within the daily byte budget, most read tables first. With names: all that these tables
-    need now. Upkeep does not wait for writers; a writer on this machine waits for a running step,
-    in a compaction usually for at most 512 MB of it.
+    tables within the daily byte budget, most saved files per byte first. With names: all that
+    these tables need now. Upkeep does not wait for writers; a writer on this machine waits for a
+    running step, in a compaction usually for at most 512 MB of it.
     """
     from lakehouse.upkeep.upkeep_job import maintain as run
     from lakehouse.upkeep.upkeep_run import plan_run, with_cached_locations
@@ -100,10 +100,9 @@ def _gain(step: "PlannedStep") -> Iterator[str]:
         (step.fewer_files, "fewer file"),
         (step.fewer_snapshots, "fewer snapshot"),
         (step.fewer_manifests, "fewer manifest"),
-        (round(step.fewer_files * step.reads_a_day), "fewer open"),
     ):
         if number:
-            yield count(number, noun) + (" a day" if "open" in noun else "")
+            yield count(number, noun)
 
 
 def _plan_record(step: "PlannedStep") -> dict[str, Any]:
@@ -120,7 +119,6 @@ def _plan_record(step: "PlannedStep") -> dict[str, Any]:
         "fewer_files": step.fewer_files,
         "fewer_snapshots": step.fewer_snapshots,
         "fewer_manifests": step.fewer_manifests,
-        "reads_a_day": step.reads_a_day,
         "cost_bytes": step.cost_bytes,
         "not_before": step.not_before,
     }

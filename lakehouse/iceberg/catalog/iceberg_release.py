@@ -37,18 +37,8 @@ _Z_ORDER_SINCE: Mapping[str, tuple[Number, bool]] = MappingProxyType(
 Dates: Spark 4 only (apache/iceberg#14556; verified with 1.12 on 3.5). Timestamps without a
 zone: both (apache/iceberg#15778).
 """
-_NEEDED: Mapping[str, tuple[str, Number]] = MappingProxyType(
-    {
-        "compute_statistics": ("compute_table_stats", (1, 8, 0)),
-        "remove_orphans": ("prefix_listing", (1, 10, 0)),
-    }
-)
-"""By upkeep step: the procedure or argument that it needs, and its first release, from the
-tagged Spark 3.5 sources of Iceberg.
-
-`clean_expired_metadata` and `compute_partition_stats` came with 1.10 and `rewrite_table_path`
-with 1.8; the lakehouse does not call them.
-"""
+_PREFIX_LISTING_SINCE: Number = (1, 10, 0)
+"""Argument of `remove_orphan_files`, from the tagged Spark 3.5 sources of Iceberg."""
 
 
 @dataclass(frozen=True)
@@ -63,14 +53,13 @@ class IcebergRelease:
         found = _NUMBER.match(self.version)
         return (int(found[1]), int(found[2]), int(found[3] or 0)) if found else None
 
-    def lacks(self, step: str) -> str | None:
-        """Return a message about what an upkeep step lacks; None if nothing is missing."""
-        if step not in _NEEDED:
-            return None
-        name, since = _NEEDED[step]
+    def lacks_prefix_listing(self) -> str | None:
+        """Return why upkeep cannot remove orphans; None if it can."""
+        name = "prefix_listing"
         if self.number is None:
             return f"the version {self.version!r} does not show whether Iceberg has {name}"
-        return None if self.number >= since else f"Iceberg {self.version} has no {name}"
+        has_it = self.number >= _PREFIX_LISTING_SINCE
+        return None if has_it else f"Iceberg {self.version} has no {name}"
 
     @property
     def limits_rewritten_files(self) -> bool:
@@ -108,16 +97,14 @@ class IcebergRelease:
     def describe(self) -> str:
         """Return the release with everything that is skipped or rejected because of it."""
         if self.number is None:
-            left_out = ", ".join(sorted(_NEEDED))
             return (
                 f"{self.version!r}, of which no number can be read (expected one such as 1.7.1 or"
-                f" 1.7.1-amzn-2): upkeep leaves out {left_out}; tables of format 3 are not written"
+                " 1.7.1-amzn-2): upkeep leaves out remove_orphans; tables of format 3 are not"
+                " written"
             )
         parts = []
-        lacking = [step for step in sorted(_NEEDED) if self.lacks(step)]
-        if lacking:
-            left_out = ", ".join(f"{step} (no {_NEEDED[step][0]})" for step in lacking)
-            parts.append(f"upkeep leaves out {left_out}")
+        if self.lacks_prefix_listing():
+            parts.append("upkeep leaves out remove_orphans (no prefix_listing)")
         if in_turn := [kind for kind in _Z_ORDER_SINCE if not self._has_z_order_of(kind)]:
             parts.append(
                 f"upkeep sorts by columns in turn where a z-order has {' or '.join(in_turn)}"

@@ -183,7 +183,7 @@ def moved_metadata(metadata: Mapping[str, Any], paths: MovedPaths) -> bytes:
         snapshot["manifest-list"] = paths.of(snapshot["manifest-list"])
     for entry in moved.get("metadata-log") or []:
         entry["metadata-file"] = paths.of_metadata_file(entry["metadata-file"])
-    # Upkeep computes statistics again.
+    # Their files name the old location, and Spark does not need them.
     moved.pop("statistics", None)
     moved.pop("partition-statistics", None)
     return json.dumps(moved, ensure_ascii=False).encode()

@@ -17,9 +17,13 @@ from lakehouse.iceberg.commit.lock import table_lock
 from lakehouse.iceberg.metadata.referenced_files import all_named_files, list_own_files
 from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.metadata.table_locations import LocationFile
-from lakehouse.iceberg.upkeep.remove_orphans import YOUNGEST, other_inside, tables_in_location
+from lakehouse.iceberg.upkeep.remove_orphans import (
+    YOUNGEST,
+    bytes_of,
+    other_inside,
+    tables_in_location,
+)
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
-from lakehouse.iceberg.upkeep.stored_files import bytes_of
 
 STEP: StepName = "remove_unnamed_files"
 WAIT_SECONDS = 60.0

@@ -61,17 +61,13 @@ def measure_health(
     name: str,
     table: "Table",
     *,
-    snapshot_id: int | None = None,
     pins: Sequence[SnapshotPin] = (),
     lists_folder: bool = True,
     now: datetime | None = None,
 ) -> TableHealth:
-    """Measure the health of a table that PyIceberg has loaded.
-
-    :param snapshot_id: the snapshot to measure; defaults to the current one.
-    """
+    """Measure the health of a table that PyIceberg has loaded."""
     history = history_of(name, table)
-    manifests = read_manifests(table, snapshot_id)
+    manifests = read_manifests(table)
     files = list(read_live_files(table, manifests))
     declared = table.properties.get("write.target-file-size-bytes")
     target_bytes = int(declared or _DEFAULT_TARGET_BYTES)
@@ -81,13 +77,11 @@ def measure_health(
         lost = tuple(sorted(file.path for file in lost_metadata_files(table, listed).values()))
     metadata_json_bytes = len(table.io.new_input(table.metadata_location))
     manifest_bytes = sum(manifest.manifest_length for manifest in manifests)
-    if snapshot_id is None:
-        snapshot_id = history.refs.get(MAIN)
     return TableHealth(
         table=name,
         measured_at=now or datetime.now(UTC),
         metadata_location=table.metadata_location,
-        snapshot_id=snapshot_id,
+        snapshot_id=history.refs.get(MAIN),
         format_version=table.metadata.format_version,
         default_spec_id=table.spec().spec_id,
         target_bytes=target_bytes,

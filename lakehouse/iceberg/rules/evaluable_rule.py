@@ -3,13 +3,10 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.catalog.engine import Engine
-from lakehouse.iceberg.metadata.health_measurement import measure_health
-from lakehouse.iceberg.metadata.measured_health import TableHealth
 from lakehouse.iceberg.metadata.snapshots import History, Snapshot
 from lakehouse.iceberg.values.write_context import Partitions
 from lakehouse.iceberg.values.write_result import RuleResult
@@ -55,19 +52,6 @@ class EvaluatedSnapshot:
     def rows(self) -> int:
         """Rows of the table."""
         return self.snapshot.rows if self.snapshot else 0
-
-    @cached_property
-    def health(self) -> TableHealth:
-        """Health of the snapshot, measured once for all rules: half a second for 10,000 files."""
-        name = self.table.name
-        snapshot_id = self.snapshot.snapshot_id if self.snapshot else None
-        return measure_health(
-            name,
-            self.engine.catalog.load(name),
-            snapshot_id=snapshot_id,
-            lists_folder=False,
-            now=self.now,
-        )
 
 
 class Lookup(Protocol):

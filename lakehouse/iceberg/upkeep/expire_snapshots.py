@@ -5,7 +5,6 @@ the Java API has removed live files (iceberg#13568, #17304), and a gap breaks in
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -21,14 +20,9 @@ from lakehouse.iceberg.metadata.snapshots import (
     read_history,
 )
 from lakehouse.iceberg.upkeep.free_lock import free_lock, run_step, skipped
+from lakehouse.iceberg.upkeep.remove_orphans import SHARED_FILES, keeps_all_files
 from lakehouse.iceberg.upkeep.rewrite_procedures import call_procedure
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
-from lakehouse.iceberg.upkeep.stored_files import (
-    SHARED_FILES,
-    Removal,
-    StoredFiles,
-    keeps_all_files,
-)
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
@@ -52,7 +46,7 @@ def expire_snapshots(
 
     :param keep: number of main's snapshots to keep at any age.
     :param pins: references to snapshots; the timestamp is moved back to the first needed one.
-    :returns: `partial` with the paths that were not deleted, which Spark does not report.
+    :returns: `done` also if a file was not deleted; it is then removed as an orphan.
     """
     return run_step(table, _STEP, lambda: _expire(engine, table, older_than, keep, pins))
 
@@ -71,23 +65,20 @@ def _expire(
                 reason += f", which is still needed by {', '.join(limited_by)}"
             return skipped(table, _STEP, reason)
         carry_watermarks(engine, table)
-        loaded = engine.catalog.load(table)
-        before = StoredFiles.of(loaded)
-        _call_procedure(engine, table, cutoff, keep)
-        now = engine.catalog.load(table)
-        after = StoredFiles.of(now)
-    snapshot_ids = {snapshot.snapshot_id for snapshot in now.snapshots()}
-    expired = {snapshot.snapshot_id for snapshot in loaded.snapshots()} - snapshot_ids
-    unnamed = [file.path for key, file in before.named.items() if key not in after.named]
-    removal = Removal(table, _STEP, loaded, before.listed)
-    result = removal.verify(now, after, unnamed, {"expired_snapshots": len(expired)})
-    if result.outcome == "done" and limited_by:
-        return replace(result, reason=f"older ones are needed by {', '.join(limited_by)}")
-    return result
+        before = read_history(engine, table).snapshots
+        removed_files = _call_procedure(engine, table, cutoff, keep)
+        expired = before.keys() - read_history(engine, table).snapshots.keys()
+    step_metrics = {"expired_snapshots": len(expired), "removed_files": removed_files}
+    reason = f"older ones are needed by {', '.join(limited_by)}" if limited_by else ""
+    return StepResult(table, _STEP, "done", reason, step_metrics)
 
 
-def _call_procedure(engine: Engine, table: str, older_than: datetime, keep: int) -> None:
-    call_procedure(engine, "expire_snapshots", table, older_than=older_than, retain_last=keep)
+def _call_procedure(engine: Engine, table: str, older_than: datetime, keep: int) -> int:
+    """Return the number of removed files of all kinds."""
+    (counts,) = call_procedure(
+        engine, "expire_snapshots", table, older_than=older_than, retain_last=keep
+    )
+    return sum(counts)
 
 
 def earliest_needed(

@@ -1,6 +1,6 @@
 """Precedence of writers: upkeep never waits for a lock, and yields after a conflict."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from time import monotonic
@@ -57,19 +57,3 @@ def run_step(table: str, step: StepName, work: Callable[[], StepResult]) -> Step
 def skipped(table: str, step: StepName, reason: str) -> StepResult:
     """Return the result of a step that did nothing."""
     return StepResult(table, step, "skipped", reason)
-
-
-def verified(
-    table: str,
-    step: StepName,
-    step_metrics: Mapping[str, float],
-    changes: Sequence[str] = (),
-    remaining: Sequence[str] = (),
-) -> StepResult:
-    """Return the result of a step: `failed` after unexpected changes, `partial` if paths remain."""
-    if changes:
-        return StepResult(table, step, "failed", "; ".join(changes), step_metrics)
-    if remaining:
-        reason = f"{len(remaining)} files could not be deleted"
-        return StepResult(table, step, "partial", reason, step_metrics, tuple(remaining))
-    return StepResult(table, step, "done", "", step_metrics)

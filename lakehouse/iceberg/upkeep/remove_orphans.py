@@ -4,22 +4,14 @@ writes and failed commits.
 Files of running writes are not referenced either, so only files older than a day are removed;
 the procedure requires the same. A dry run comes first: if it would remove a large share of the
 files, the location is probably shared, and nothing is removed.
-
-Orphan metadata.json files of failed commits are in no metadata log. A commit to the embedded
-catalog writes its file before the compare-and-swap, and leaves it after a conflict: 17 of 34
-files after 16 contended commits. Spark's orphan removal also removes them, at the age of
-orphans; these small files are removed after a day.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.catalog.engine import Engine
-from lakehouse.iceberg.metadata.referenced_files import (
-    metadata_with_another_uuid,
-    own_orphan_metadata,
-)
+from lakehouse.iceberg.metadata.referenced_files import metadata_with_another_uuid
 from lakehouse.iceberg.metadata.table_locations import (
     LocationFile,
     folder_key,
@@ -31,16 +23,9 @@ from lakehouse.iceberg.metadata.table_locations import (
     path_key,
 )
 from lakehouse.iceberg.metadata.unknown_commits import find_unknown_commits
-from lakehouse.iceberg.upkeep.free_lock import free_lock, run_step, skipped, verified
+from lakehouse.iceberg.upkeep.free_lock import free_lock, run_step, skipped
 from lakehouse.iceberg.upkeep.rewrite_procedures import call_procedure
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
-from lakehouse.iceberg.upkeep.stored_files import (
-    SHARED_FILES,
-    Removal,
-    StoredFiles,
-    bytes_of,
-    keeps_all_files,
-)
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
@@ -50,6 +35,7 @@ _STEP: StepName = "remove_orphans"
 YOUNGEST = timedelta(days=1)
 MOST_SHARE = 0.5
 """Maximum share of the files in a location that are removed as orphans."""
+SHARED_FILES = "its files may be another table's too: gc.enabled is false"
 
 
 def remove_orphans(
@@ -63,7 +49,7 @@ def remove_orphans(
         location; `partial` with the paths of files that could not be deleted.
     """
     cutoff = min(older_than, datetime.now(UTC) - YOUNGEST)
-    lacking = engine.catalog.iceberg.lacks(_STEP)
+    lacking = engine.catalog.iceberg.lacks_prefix_listing()
     if lacking:
         return skipped(table, _STEP, lacking)
     return run_step(table, _STEP, lambda: _remove(engine, table, cutoff, most_share))
@@ -74,9 +60,9 @@ def _remove(engine: Engine, table: str, older_than: datetime, most_share: float)
         loaded = engine.catalog.load(table)
         if keeps_all_files(loaded):
             return skipped(table, _STEP, SHARED_FILES)
-        shared_with = shared_location(engine, table)
-        if shared_with:
-            return skipped(table, _STEP, shared_with)
+        if others := tables_in_location(engine, table):
+            reason = f"its location {loaded.location()} is shared with {', '.join(others)}"
+            return skipped(table, _STEP, reason)
         orphans = _call_procedure(engine, table, older_than, dry_run=True)
         listed = list_location(loaded)
         if not orphans:
@@ -92,17 +78,26 @@ def _remove(engine: Engine, table: str, older_than: datetime, most_share: float)
             )
             return StepResult(table, _STEP, "failed", reason)
         _call_procedure(engine, table, older_than, dry_run=False)
-        now = engine.catalog.load(table)
-        removal = Removal(table, _STEP, loaded, listed)
-        return removal.verify(now, StoredFiles.of(now), orphans, {})
+        remaining = list_location(loaded).keys()
+    by_key = {path_key(path): path for path in orphans}
+    removed = by_key.keys() - remaining
+    removed_bytes = bytes_of(listed[key] for key in removed if key in listed)
+    step_metrics = {"removed_files": len(removed), "removed_bytes": removed_bytes}
+    paths = tuple(path for key, path in by_key.items() if key in remaining)
+    if paths:
+        reason = f"{len(paths)} files could not be deleted"
+        return StepResult(table, _STEP, "partial", reason, step_metrics, paths)
+    return StepResult(table, _STEP, "done", "", step_metrics)
 
 
-def shared_location(engine: Engine, table: str) -> str:
-    """Return why files are not removed if other tables share the location; else empty."""
-    shared_with = tables_in_location(engine, table)
-    location = engine.catalog.load(table).location()
-    names = ", ".join(shared_with)
-    return f"its location {location} is shared with {names}" if shared_with else ""
+def keeps_all_files(table: "Table") -> bool:
+    """Whether files can belong to another table too, as for Spark's `snapshot`."""
+    return str(table.properties.get("gc.enabled", "true")).lower() == "false"
+
+
+def bytes_of(files: Iterable[LocationFile]) -> int:
+    """Return the total size of some files."""
+    return sum(file.size_bytes for file in files)
 
 
 def tables_in_location(engine: Engine, table: str) -> list[str]:
@@ -186,50 +181,3 @@ def _unknown_commits(table: "Table") -> str:
         " catalog was restored from a backup; see docs/operations.md to recover their rows, or"
         " move that file away if they are not needed"
     )
-
-
-_LOST_METADATA: StepName = "remove_lost_metadata"
-
-
-def remove_lost_metadata(engine: Engine, table: str, *, older_than: datetime) -> StepResult:
-    """Remove metadata.json files that are in no log, and are older than a timestamp (at least a
-    day) and than the current file; no JVM.
-    """
-    cutoff = min(older_than, datetime.now(UTC) - YOUNGEST)
-    return run_step(table, _LOST_METADATA, lambda: _remove_lost_metadata(engine, table, cutoff))
-
-
-def _remove_lost_metadata(engine: Engine, table: str, older_than: datetime) -> StepResult:
-    with free_lock(engine, table):
-        loaded = engine.catalog.load(table)
-        shared_with = shared_location(engine, table)
-        if shared_with:
-            return skipped(table, _LOST_METADATA, shared_with)
-        orphans = find_orphan_metadata(loaded, older_than)
-        if not orphans:
-            return skipped(
-                table, _LOST_METADATA, "there are no old metadata files outside of the log"
-            )
-        paths = [file.path for file in orphans.values()]
-        if other := other_inside(engine, loaded, paths):
-            return StepResult(table, _LOST_METADATA, "failed", other)
-        for path in paths:
-            loaded.io.delete(path)
-        listed = list_metadata_folder(loaded)
-        remaining = [file.path for key, file in orphans.items() if key in listed]
-        removed = [file for key, file in orphans.items() if key not in listed]
-        step_metrics = {"removed_files": len(removed), "removed_bytes": bytes_of(removed)}
-        return verified(table, _LOST_METADATA, step_metrics, remaining=remaining)
-
-
-def find_orphan_metadata(table: "Table", older_than: datetime) -> dict[str, LocationFile]:
-    """Return the metadata.json files that are in no log, and are older than a timestamp and
-    than the current file, by `path_key`.
-    """
-    listed = list_metadata_folder(table)
-    current = listed.get(path_key(table.metadata_location))
-    if current is None:
-        return {}
-    older_than = min(older_than, current.modified_at)
-    orphans = own_orphan_metadata(table)
-    return {key: file for key, file in orphans.items() if file.modified_at < older_than}

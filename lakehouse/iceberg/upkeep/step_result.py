@@ -10,8 +10,6 @@ StepName = Literal[
     "expire_snapshots",
     "rewrite_manifests",
     "remove_orphans",
-    "remove_lost_metadata",
-    "compute_statistics",
     "rewrite_erased_files",
     "clean_manifests",
     "remove_old_metadata",

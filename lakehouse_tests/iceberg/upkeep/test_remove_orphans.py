@@ -1,4 +1,4 @@
-"""Orphans and lost metadata: what no metadata names goes once it is old, and nothing else."""
+"""Orphans: what no metadata names goes once it is old, and nothing else."""
 
 import shutil
 from datetime import UTC, datetime, timedelta
@@ -8,7 +8,7 @@ import pytest
 
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.metadata.table_locations import list_location
-from lakehouse.iceberg.upkeep.remove_orphans import remove_lost_metadata, remove_orphans
+from lakehouse.iceberg.upkeep.remove_orphans import remove_orphans
 from lakehouse_tests.conftest import newer_iceberg, on_embedded_alone
 from lakehouse_tests.iceberg.upkeep.tables import (
     NAME,
@@ -44,14 +44,19 @@ def test_old_files_without_a_name_go_and_young_ones_stay(embedded_engine: Engine
         make_older(file, days=30)
     put_orphan(embedded_engine, "data/killed.parquet", days_old=8)
     put_orphan(embedded_engine, "metadata/lost-m0.avro", days_old=8)
+    current = local_path(embedded_engine.catalog.load(NAME).metadata_location)
+    of_failed_commit = current.with_name("00001-lost.metadata.json")
+    shutil.copy(current, of_failed_commit)
+    make_older(of_failed_commit, days=8)
     young = put_orphan(embedded_engine, "data/young.parquet", days_old=2)
 
     result = remove_orphans(embedded_engine, NAME, older_than=week_ago())
 
     assert (result.outcome, result.reason) == ("done", "")
     assert stored(embedded_engine) == named | {young}
-    assert result.step_metrics["removed_files"] == 2
-    assert result.step_metrics["removed_bytes"] == 2 * len(b"left behind")
+    assert result.step_metrics["removed_files"] == 3
+    removed_bytes = 2 * len(b"left behind") + current.stat().st_size
+    assert result.step_metrics["removed_bytes"] == removed_bytes
     assert len(rows(embedded_engine)) == 8
     again = remove_orphans(embedded_engine, NAME, older_than=week_ago())
     assert again.outcome == "skipped"
@@ -149,30 +154,3 @@ def test_they_are_found_and_removed_on_s3(glue_engine: Engine) -> None:
     assert "young.parquet" in names
     assert "killed.parquet" not in names
     assert len(rows(glue_engine)) == 8
-
-
-@pytest.fixture
-def with_lost_metadata(embedded_engine: Engine) -> dict[str, Path]:
-    """A table with orphan metadata files: an old one, a young one, and a newer one."""
-    filled(embedded_engine)
-    current = local_path(embedded_engine.catalog.load(NAME).metadata_location)
-    make_older(current, days=3)
-    lost = {}
-    for name, days in (("old", 4), ("newer", 2), ("young", 0)):
-        lost[name] = current.with_name(f"00001-{name}.metadata.json")
-        shutil.copy(current, lost[name])
-        make_older(lost[name], days)
-    return lost
-
-
-def test_lost_metadata_goes_after_a_day(
-    embedded_engine: Engine, with_lost_metadata: dict[str, Path]
-) -> None:
-    before = stored(embedded_engine)
-
-    result = remove_lost_metadata(embedded_engine, NAME, older_than=datetime.now(UTC))
-
-    assert (result.outcome, result.step_metrics["removed_files"]) == ("done", 1)
-    assert before - stored(embedded_engine) == {with_lost_metadata["old"]}
-    again = remove_lost_metadata(embedded_engine, NAME, older_than=datetime.now(UTC))
-    assert again.outcome == "skipped"

@@ -1,10 +1,8 @@
-"""Manifest rewrites keep one manifest of each kind per partition spec; statistics."""
+"""Manifest rewrites keep one manifest of each kind per partition spec."""
 
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.metadata.manifests import read_manifests
 from lakehouse.upkeep.manifest_rewrite import rewrite_manifests
-from lakehouse.upkeep.table_statistics import compute_statistics
-from lakehouse_tests.conftest import newer_iceberg
 from lakehouse_tests.iceberg.upkeep.tables import MERGE_ON_READ, NAME, create, rows
 
 
@@ -29,15 +27,3 @@ def test_each_partition_spec_gets_one_manifest_of_a_kind(embedded_engine: Engine
     assert result.step_metrics["manifests_after"] == 3
     assert rows(embedded_engine) == before
     assert rewrite_manifests(embedded_engine, NAME).outcome == "skipped"
-
-
-@newer_iceberg("has no compute_table_stats")
-def test_statistics_are_computed_for_the_current_snapshot(embedded_engine: Engine) -> None:
-    sick = create(embedded_engine, "id bigint, part int")
-    embedded_engine.sql(f"INSERT INTO {sick} SELECT id, 1 FROM range(9)")
-
-    assert compute_statistics(embedded_engine, NAME).outcome == "done"
-
-    table = embedded_engine.catalog.load(NAME)
-    (statistics,) = table.metadata.statistics
-    assert statistics.snapshot_id == table.metadata.current_snapshot_id
