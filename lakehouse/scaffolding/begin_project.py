@@ -25,7 +25,16 @@ def write_files(texts: Mapping[Path, str]) -> list[Path]:
     check_new([path for path, text in texts.items() if differs(path, text)])
     missing = [path for path in texts if not path.exists()]
     for path in missing:
-        _write(path, texts[path])
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            is_written = create_bytes(path, texts[path].encode(), mode=0o644)
+        except OSError:
+            is_written = False
+        if not is_written:
+            raise LakehouseError(
+                f"{shown(str(path))} cannot be written, or another process wrote it.",
+                next_step="Check its folder, and run the command again.",
+            )
     return missing
 
 
@@ -45,21 +54,6 @@ def check_new(existing: Sequence[Path]) -> None:
             f"{names} {'is' if len(existing) == 1 else 'are'} already there with other content;"
             " nothing was written.",
             next_step="Give another name, or move what is there away.",
-        )
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        is_new = create_bytes(path, text.encode(), mode=0o644)
-    except OSError as error:
-        raise LakehouseError(
-            f"{shown(str(path))} cannot be written: {error.strerror or error}."
-        ) from error
-    if not is_new:
-        raise LakehouseError(
-            f"{shown(str(path))} cannot be written, or another process wrote it.",
-            next_step="Check it, and run the command again.",
         )
 
 
@@ -125,14 +119,13 @@ def _known_package(root: Path) -> str | None:
     project = find_project_file(root.resolve())
     if project is None:
         return None
-    name = project.assets.partition(".")[0]
     if project.root != root.resolve():
         raise UsageError(
-            f"{shown(str(root))} lies in the project {name} ({shown(str(project.root))}); expected"
-            " a folder outside of it.",
-            next_step=f"Work in {shown(str(project.root))}, or give another FOLDER.",
+            f"{shown(str(root))} lies in the project of {shown(str(project.root))}; expected a"
+            " folder outside of it.",
+            next_step="Give another FOLDER.",
         )
-    return name
+    return project.assets.partition(".")[0]
 
 
 def _name_of(root: Path) -> str:
@@ -141,18 +134,18 @@ def _name_of(root: Path) -> str:
 
 
 def _check_name(name: str, root: Path) -> None:
+    is_taken = name in _TAKEN or name in sys.stdlib_module_names
     if not _PACKAGE.fullmatch(name) or keyword.iskeyword(name):
-        raise UsageError(
-            f"The name of the package is {name!r}; expected a lower case letter, then lower case"
-            " letters, digits and underscores, and no keyword of Python.",
-            next_step="Give --name, such as shop.",
-        )
-    if name in _TAKEN or name in sys.stdlib_module_names or _is_installed(name, root):
-        raise UsageError(
-            f"There is a package {name} in this Python already; expected another name, since only"
-            " one of them could be imported.",
-            next_step="Give --name, such as shop.",
-        )
+        problem = "which cannot be one"
+    elif is_taken or _is_installed(name, root):
+        problem = "which is another package in this Python already"
+    else:
+        return
+    raise UsageError(
+        f"The name of the package is {name!r}, {problem}; expected a new name of lower"
+        " case letters, digits and underscores.",
+        next_step="Give --name, such as shop.",
+    )
 
 
 def _is_installed(name: str, root: Path) -> bool:

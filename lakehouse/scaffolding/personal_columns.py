@@ -5,12 +5,10 @@ their letters. German and its neighbours join words: `Kundennummer` is one.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Literal
 
 from lakehouse.scaffolding.key_columns import is_key_name
 from lakehouse.scaffolding.sampled_column import ColumnProfile, word_set
 
-_OtherColumns = Literal["", "data", "keys"]
 _PERSONAL_WORDS = """
     email mail phone mobile telephone fax address street iban bic ssn passport birthday birthdate
     dob firstname lastname surname forename fullname nickname username taxid
@@ -66,24 +64,16 @@ _JOINED_ENDINGS = ("id", "no", "nr", "number", "nummer", "code", "key", "kennung
 
 def personal_columns(columns: Mapping[str, ColumnProfile]) -> dict[str, str]:
     """Return the names of columns that can identify a person directly, with the reason."""
-    reasons = {name: _why_personal(column, "") for name, column in columns.items()}
-    context: _OtherColumns = ""
-    if any(reasons.values()):
-        context = "data"
-    elif any(is_key_name(name) and is_person_key(c) for name, c in columns.items()):
-        context = "keys"
-    return {
-        name: reason
-        for name, column in columns.items()
-        if (reason := reasons[name] or _why_personal(column, context))
-    }
+    reasons = {name: _why_personal(column) for name, column in columns.items()}
+    has_keys = any(is_key_name(name) and is_person_key(c) for name, c in columns.items())
+    if has_keys or any(reasons.values()):
+        for name, column in columns.items():
+            reasons[name] = reasons[name] or _why_personal_next_to_others(column)
+    return {name: reason for name, reason in reasons.items() if reason}
 
 
-def _why_personal(column: ColumnProfile, context: _OtherColumns) -> str:
-    """Return why a column can identify a person; empty if nothing shows it.
-
-    :param context: the personal content of other columns.
-    """
+def _why_personal(column: ColumnProfile) -> str:
+    """Return why a column can identify a person; empty if nothing shows it."""
     if column.has_parts:
         return ""
     if column.is_mostly("email"):
@@ -95,16 +85,19 @@ def _why_personal(column: ColumnProfile, context: _OtherColumns) -> str:
     if column.count_like("email") or column.count_like("phone") > 0:
         return "e-mail addresses or phone numbers among its values"
     words = _known_words(column.words)
-    has_full_names = column.is_mostly("full_name")
-    if words & _PERSONS and (words & _NAMES or has_full_names):
+    if words & _PERSONS and (words & _NAMES or column.is_mostly("full_name")):
         return "looks like names of people"
+    return ""
+
+
+def _why_personal_next_to_others(column: ColumnProfile) -> str:
+    """Return why a column can identify a person if others of its file do."""
     has_text = 2 * column.matching_rows(r".*\pL.*") > column.filled_rows
-    if not context or not has_text or len(column.words) != 1:
+    if column.has_parts or not has_text or len(column.words) != 1:
         return ""
-    if words & _NAMES and (context == "data" or has_full_names):
-        return "a name, beside others that tell of people"
-    is_person = _is_person(column)
-    return "named as a person, beside others that tell of people" if is_person else ""
+    if _known_words(column.words) & _NAMES:
+        return "a name, next to columns about people"
+    return "named as a person, next to columns about people" if _is_person(column) else ""
 
 
 def has_full_names(column: ColumnProfile) -> bool:

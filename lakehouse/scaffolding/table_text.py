@@ -6,31 +6,19 @@ from types import ModuleType
 
 from lakehouse.errors import UsageError
 from lakehouse.scaffolding.key_columns import is_key_name
-from lakehouse.scaffolding.python_text import (
-    AssetModule,
-    comments,
-    import_lines,
-    quoted_list,
-    quoted_text,
-)
+from lakehouse.scaffolding.python_text import AssetModule, comments
 from lakehouse.tables import types
 from lakehouse.tables.column import Column
 from lakehouse.tables.quoting import identifier
 from lakehouse.tables.table import IcebergTable, Merge
 
-_IMPORTS = (
-    ("lakehouse.iceberg.read.inputs", "latest"),
-    ("lakehouse.orchestration.iceberg_asset", "iceberg_asset"),
-    ("lakehouse.tables.table", "Column"),
-    ("lakehouse.tables.table", "IcebergTable"),
-)
-_OPTIONAL_IMPORTS = {
-    "Overwrite": "lakehouse.tables.table",
-    "by_day": "lakehouse.tables.table",
-    "not_null": "lakehouse.iceberg.rules.rows",
-    "unique": "lakehouse.iceberg.rules.unique_and_references",
-}
-"""Modules by the names that only some tables use."""
+_IMPORTS = """\
+from lakehouse.iceberg.read.inputs import latest
+from lakehouse.iceberg.rules.rows import not_null
+from lakehouse.iceberg.rules.unique_and_references import unique
+from lakehouse.orchestration.iceberg_asset import iceberg_asset
+from lakehouse.tables.table import Column, IcebergTable, Overwrite, by_day
+from {module} import {name} as {alias}"""
 _Parts = tuple[str, str, list[Column], list[str], str]
 """Comment, note, columns, options and the function's body."""
 _SUMMED_DIGITS = 10
@@ -38,14 +26,11 @@ _SUMMED_DIGITS = 10
 _SUMMED = {"int": "bigint", "bigint": "bigint", "float": "double", "double": "double"}
 _DECLARATION = """\
 TABLE = IcebergTable(
-    name="{name}",
-    comment={comment},
-    columns=[
-        {columns}
-    ],
-    {options}
-)
-"""
+    name={name!r},
+    comment={comment!r},
+    columns=[{columns}],
+    {options},
+)"""
 
 
 @dataclass(frozen=True)
@@ -90,31 +75,27 @@ def source_of(modules: Iterable[ModuleType], table: IcebergTable) -> Source:
     return Source(table, module_name, name)
 
 
-def table_text(name: str, source: Source, package: str, width: int) -> str:
+def table_text(name: str, source: Source) -> str:
     """Return the text of the file that declares a table."""
     kind = _daily if source.day else _copied
     comment, note, columns, options, body = kind(source)
-    by = f", by={quoted_text(source.day)}" if source.day else ""
-    read = f"latest({source.alias}{by})"
-    code = " ".join([read, *options])
-    imports = [(source.module, f"{source.name} as {source.alias}"), *_IMPORTS]
-    imports += [(module, used) for used, module in _OPTIONAL_IMPORTS.items() if used in code]
+    by = f", by={source.day!r}" if source.day else ""
     parameter = source.table.short_name
     declaration = _DECLARATION.format(
         name=name,
-        comment=quoted_text(comment),
-        columns="\n        ".join(f"{_column(column)}," for column in columns),
-        options="\n    ".join(f"{option}," for option in options),
+        comment=comment,
+        columns="".join(f"{_column(column)}," for column in columns),
+        options=", ".join(options),
     )
     return AssetModule(
         name,
         parameter,
         comment,
-        import_lines(imports, package, width),
-        comments("A first version, to be changed:", [note], width) + declaration,
-        f'@iceberg_asset(TABLE, inputs={{"{parameter}": {read}}})',
+        _IMPORTS.format(module=source.module, name=source.name, alias=source.alias),
+        comments("A first version, to be changed:", [note]) + declaration,
+        f'@iceberg_asset(TABLE, inputs={{"{parameter}": latest({source.alias}{by})}})',
         body,
-    ).text(width)
+    ).text
 
 
 def _daily(source: Source) -> _Parts:
@@ -129,18 +110,17 @@ def _daily(source: Source) -> _Parts:
     ]
     sums = [f"count(1) AS {_sql_name(count)}"]
     sums += [f"sum({_sql_name(c.name)}) AS {_sql_name(c.name)}" for c in summed]
-    terms = ", ".join(f"expr({quoted_text(sql)})" for sql in sums)
-    key = quoted_text(day)
+    terms = ", ".join(f"expr({sql!r})" for sql in sums)
     return (
         f"Counts and sums of {table.name} per day.",
         "Each number is summed; delete sums without a meaning, such as those of prices.",
         columns,
         [
-            f"write=by_day({key}, like={source.alias})",
-            f"rules=[not_null({key}), unique({key})]",
+            f"write=by_day({day!r}, like={source.alias})",
+            f"rules=[not_null({day!r}), unique({day!r})]",
         ],
-        "    from pyspark.sql.functions import expr\n\n"
-        f"    return {table.short_name}.groupBy({key}).agg({terms})",
+        "from pyspark.sql.functions import expr\n\n"
+        f"return {table.short_name}.groupBy({day!r}).agg({terms})",
     )
 
 
@@ -151,21 +131,21 @@ def _copied(source: Source) -> _Parts:
     names = [column.name for column in kept]
     options = ["write=Overwrite()"]
     if isinstance(table.write, Merge):
-        options.append(f"rules=[unique({', '.join(map(quoted_text, table.write.on))})]")
+        options.append(f"rules=[unique({', '.join(map(repr, table.write.on))})]")
     if table.subject in names:
-        options.append(f"subject={quoted_text(str(table.subject))}")
+        options.append(f"subject={table.subject!r}")
     return (
         f"The rows of {table.name}.",
         "Columns that identify people, and those of the source, are left out.",
         kept,
         options,
-        f"    return {table.short_name}.select({quoted_list(names)[1:-1]})",
+        f"return {table.short_name}.select({', '.join(map(repr, names))})",
     )
 
 
 def _column(column: Column) -> str:
     parts = [column.name, column.type, *([column.doc] if column.doc else [])]
-    return f"Column({', '.join(map(quoted_text, parts))})"
+    return f"Column({', '.join(map(repr, parts))})"
 
 
 def _can_be_summed(table: IcebergTable, column: Column) -> bool:
