@@ -25,7 +25,6 @@ class AssetsFolder:
 
     @property
     def tests(self) -> Path:
-        """The folder of tests."""
         own_tests = self.root / "lakehouse_tests" / "assets"
         return own_tests if own_tests.is_dir() else self.root / "tests"
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lakehouse.errors import LakehouseError, UsageError
-from lakehouse.settings.project_file import FILE, find_project_file
+from lakehouse.settings.project_file import find_project_file
 from lakehouse.storage.atomic_files import create_bytes
 from lakehouse.tables.quoting import shown
 
@@ -70,7 +70,6 @@ class BegunProject:
     other content.
     """
 
-    package: str
     texts: Mapping[Path, str]
     written: Sequence[Path]
     kept: Sequence[Path]
@@ -84,11 +83,8 @@ def begin_project(root: Path, package: str | None, version: str) -> BegunProject
     :raises UsageError: the folder or the name is not usable, or a file exists with other
         content; then nothing is written.
     """
-    if root.exists() and not root.is_dir():
-        raise UsageError(
-            f"{shown(str(root))} is a file; expected a folder, or a new path.",
-            next_step="Give another FOLDER.",
-        )
+    import yaml
+
     known = _known_package(root)
     name = package or known or _name_of(root)
     if known and name != known:
@@ -97,21 +93,15 @@ def begin_project(root: Path, package: str | None, version: str) -> BegunProject
             next_step="Omit --name, or give another FOLDER.",
         )
     _check_name(name, root)
-    texts = {root / path: text for path, text in _project_files(name, version).items()}
+    template = _TEMPLATE.read_text(encoding="utf-8")
+    files = yaml.safe_load(template.replace("<package>", name).replace("<version>", version))
+    # The file that marks the folder as a project is last.
+    texts = {root / path: text for path, text in files.items()}
     kept = [path for path, text in texts.items() if differs(path, text)]
     if not known:
-        _check_kept(root, kept)
+        check_new([path for path in kept if path.name not in _SHARED_FILES])
     missing = {path: text for path, text in texts.items() if path not in kept}
-    return BegunProject(name, texts, write_files(missing), kept)
-
-
-def _project_files(package: str, version: str) -> dict[Path, str]:
-    """Return the files by their paths; the one that marks the folder as a project is last."""
-    import yaml
-
-    text = _TEMPLATE.read_text(encoding="utf-8")
-    text = text.replace("<package>", package).replace("<version>", version)
-    return {Path(path): content for path, content in yaml.safe_load(text).items()}
+    return BegunProject(texts, write_files(missing), kept)
 
 
 def _known_package(root: Path) -> str | None:
@@ -154,13 +144,3 @@ def _is_installed(name: str, root: Path) -> bool:
         return False
     places = [spec.origin or "", *(spec.submodule_search_locations or ())]
     return not any(Path(place).is_relative_to(root.resolve()) for place in places if place)
-
-
-def _check_kept(root: Path, kept: Sequence[Path]) -> None:
-    if root / FILE in kept:
-        raise UsageError(
-            f"{shown(str(root / FILE))} is there already, and has no [tool.lakehouse]; expected a"
-            " folder without another project. Nothing was written.",
-            next_step="Give another FOLDER, or add the table, see docs/your-data.md.",
-        )
-    check_new([path for path in kept if path.name not in _SHARED_FILES])

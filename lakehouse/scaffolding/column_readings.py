@@ -5,7 +5,7 @@ note says so. A column that no type fits stays text.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from lakehouse.scaffolding.key_columns import is_key_name
 from lakehouse.scaffolding.personal_columns import is_person_key
-from lakehouse.scaffolding.sampled_column import ColumnProfile, all_match, any_match, word_set
+from lakehouse.scaffolding.sampled_column import ColumnProfile, matches, word_set
 from lakehouse.tables.types import WIDEST
 
 DAY_WORDS = word_set(
@@ -189,7 +189,6 @@ class _Numbers:
 
     @property
     def has_exponents(self) -> bool:
-        """Whether a number has an exponent."""
         return any("e" in text.lower() for text in self.texts)
 
     @property
@@ -227,20 +226,20 @@ class _Numbers:
         if self.has_exponents:
             return len(set(self.values)) == len(self.values)
         group = "," if any("," in text for text in self.texts) else ""
-        longest = max(len(text.partition(".")[2]) for text in self.texts)
-        # With as many decimals, as few as possible, as floats of Python, or none for integers.
-        scales: tuple[Callable[[int], int], ...] = (
-            lambda _: longest,
-            lambda needed: needed,
-            lambda needed: max(needed, 1),
-            lambda needed: longest if needed else 0,
-        )
-        return any(
-            all(
-                format(value, f"{group}.{scale(_scale(text))}f") == text
-                for value, text in zip(self.values, self.texts, strict=True)
-            )
-            for scale in scales
+        decimals = [len(text.partition(".")[2]) for text in self.texts]
+        if self.texts != [
+            format(value, f"{group}.{scale}f")
+            for value, scale in zip(self.values, decimals, strict=True)
+        ]:
+            return False
+        needed = [*map(_scale, self.texts)]
+        longest = max(decimals)
+        # As many decimals, as few as possible, as floats of Python, or none for integers.
+        return decimals in (
+            [longest] * len(decimals),
+            needed,
+            [max(scale, 1) for scale in needed],
+            [longest if scale else 0 for scale in needed],
         )
 
     @property
@@ -294,7 +293,8 @@ def _read_dates(column: ColumnProfile) -> Reading | None:
     if None in days.values():
         return None
     times, offsets = fields.field("time"), fields.field("offset")
-    has_offsets = any_match(offsets, ".+")
+    has_offsets = bool(pc.any(matches(offsets, ".+")).as_py())
+    has_times = has_offsets or not pc.all(matches(times, _MIDNIGHT)).as_py()
     rests = pc.unique(pc.binary_join_element_wise(times, offsets, "")).to_pylist()
     has_one_notation = (
         not column.has_spaces
@@ -308,7 +308,7 @@ def _read_dates(column: ColumnProfile) -> Reading | None:
     if not has_one_notation:
         notes.append(_EQUAL_TEXTS)
     return Reading(
-        "timestamp" if has_offsets or not all_match(times, _MIDNIGHT) else "date",
+        "timestamp" if has_times else "date",
         ", ".join(notes),
         function="" if is_iso else "iso_date",
         arguments=() if is_iso else (repr(form),),

@@ -47,23 +47,25 @@ class PlannedColumn:
 
     @property
     def delivered(self) -> str:
-        """Its name in the files."""
         return self.profile.name
 
     @property
     def type(self) -> str:
-        """Its type in silver."""
         return self.reading.type
 
     @property
     def bronze_type(self) -> str:
-        """Its type in bronze."""
         return self.profile.file_type or "string"
 
     @property
     def in_bronze(self) -> str:
-        """Its name in bronze."""
         return self.delivered if _is_possible(self.delivered) else self.name
+
+    @property
+    def is_text_as_named(self) -> bool:
+        """Whether the feed declares its name only."""
+        is_plain = not self.is_optional and not self.why_personal
+        return is_plain and self.bronze_type == "string" and self.in_bronze == self.delivered
 
     @property
     def is_renamed(self) -> bool:
@@ -122,24 +124,20 @@ class FeedPlan:
 
     @property
     def rows(self) -> int:
-        """The number of rows that were read."""
         return int(self.samples.texts.num_rows)
 
     @property
     def source(self) -> str:
         """What the guesses are based on."""
-        number = len(self.samples.files)
-        files = "1 file" if number == 1 else f"{number:,} files"
-        return f"{self.rows:,} {'row' if self.rows == 1 else 'rows'} of {files}"
+        files = len(self.samples.files)
+        return f"{self.rows:,} rows of {files:,} {'file' if files == 1 else 'files'}"
 
     @property
     def bronze(self) -> str:
-        """Name of the table of delivered rows."""
         return f"bronze.{self.name}_raw"
 
     @property
     def silver(self) -> str:
-        """Name of the typed table."""
         return f"silver.{self.name}"
 
     @property
@@ -155,7 +153,7 @@ def plan_feed(samples: Samples, name: str, time_zone: str, today: date) -> FeedP
     """
     profiles = {
         name: profile_column(name, samples.types[name], samples.texts[name])
-        for name in samples.names
+        for name in samples.texts.column_names[:-1]
     }
     columns = _columns(samples, profiles)
     version = next((column for column in columns if _is_version(column)), None)

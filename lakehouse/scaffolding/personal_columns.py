@@ -37,8 +37,9 @@ _PERSONAL_PAIRS = (
 )
 _NAMES = word_set("name names nom nombre nome naam namn navn")
 _HUMAN_WORDS = """
-    customer client user person member patient employee guest buyer passenger student subscriber
-    kunde mitarbeiter mitglied benutzer nutzer schueler
+    customer customers cust client user users person member patient employee guest buyer
+    passenger student subscriber
+    kunde kunden kd mitarbeiter mitglied mitglieds benutzer nutzer schueler patienten
     utilisateur employe salarie adherent usager eleve
     cliente usuario empleado paciente funcionario utente dipendente paziente
     klant gebruiker medewerker klient pracownik kund bruger
@@ -49,15 +50,6 @@ _ROLE_WORDS = """
     teacher doctor nurse applicant candidate donor fahrer spieler autor lehrer arzt
 """
 _PERSONS = _HUMANS | word_set(_ROLE_WORDS)
-_ALIASES = {
-    "cust": "customer",
-    "customers": "customer",
-    "users": "user",
-    "kd": "kunde",
-    "kunden": "kunde",
-    "mitglieds": "mitglied",
-    "patienten": "patient",
-}
 _JOINED_ENDINGS = ("id", "no", "nr", "number", "nummer", "code", "key", "kennung", *_NAMES)
 """Endings of words such as `Kundennummer` and `customerid`."""
 
@@ -119,20 +111,17 @@ def is_person_key(column: ColumnProfile) -> bool:
 
 
 def _is_person(column: ColumnProfile) -> bool:
-    (*qualifiers, word) = column.words or ("",)
-    return not qualifiers and _ALIASES.get(word, word) in _HUMANS
+    return len(column.words) == 1 and column.words[0] in _HUMANS
 
 
 def _known_words(words: Iterable[str]) -> set[str]:
-    """Return words without aliases; of joined words both parts."""
-    known: set[str] = set()
+    """Return words, and both parts of joined words."""
+    known = set(words)
     for word in words:
-        known.add(_ALIASES.get(word, word))
         for ending in _JOINED_ENDINGS:
             stem = word.removesuffix(ending)
-            person = _ALIASES.get(stem, stem)
-            if stem != word and person in _HUMANS:
-                known |= {person, ending}
+            if stem != word and stem in _HUMANS:
+                known |= {stem, ending}
     return known
 
 

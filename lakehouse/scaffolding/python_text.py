@@ -1,70 +1,47 @@
-"""Python files with a declaration, formatted by ruff."""
+"""Python files from templates, formatted by ruff."""
 
 import subprocess
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ruff import find_ruff_bin
 
 from lakehouse.errors import LakehouseError
 from lakehouse.tables.quoting import shown
 
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
 CONFIRM = "Guessed from {source}; confirm or correct, then delete these lines:"
 _WIDTH = 84
 """Of comments and docstrings, which ruff does not wrap; projects allow this or more."""
-_MODULE = """\
-{docstring}
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-{imports}
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-{declaration}
 
 
-{decorator}
-def {name}({parameter}: DataFrame) -> DataFrame:
-{description}
-{body}
-"""
+def render(template: str, **values: object) -> str:
+    """Return the text of a new file; it can have imports that are not used."""
+    return _environment().get_template(template).render(values)
 
 
-@dataclass(frozen=True)
-class AssetModule:
-    """A file that declares a table and its asset.
+@cache
+def _environment() -> "Environment":
+    from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    `doc` describes the rows of the table, `parameter` is that of the asset's function.
-    `imports` can have names that are not used: `formatted` removes them.
-    """
-
-    table: str
-    parameter: str
-    doc: str
-    imports: str
-    declaration: str
-    decorator: str
-    body: str
-
-    @property
-    def text(self) -> str:
-        """The text of the file, before it is formatted."""
-        return _MODULE.format(
-            docstring=docstring(f"`{self.table}`: {self.doc[:1].lower()}{self.doc[1:]}"),
-            imports=self.imports,
-            declaration=self.declaration,
-            decorator=self.decorator,
-            name=self.table.split(".")[1],
-            parameter=self.parameter,
-            description=textwrap.indent(docstring(self.doc), "    "),
-            body=textwrap.indent(self.body, "    "),
-        )
+    environment = Environment(  # noqa: S701  Python is no HTML.
+        loader=PackageLoader("lakehouse.scaffolding"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {
+        "repr": repr,
+        "docstring": docstring,
+        "uncapitalized": lambda text: text[:1].lower() + text[1:],
+    }
+    return environment
 
 
 def formatted(text: str, path: Path, root: Path, package: str) -> str:

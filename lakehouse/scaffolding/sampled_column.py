@@ -1,4 +1,4 @@
-"""The distinct values of a column, and how many rows have none."""
+"""The distinct values of a column, and the words of its name."""
 
 import re
 import unicodedata
@@ -36,7 +36,6 @@ class ColumnProfile:
     values: Any
     """Distinct values without surrounding spaces, as an Arrow array."""
     counts: Any
-    """The number of rows of each value."""
     has_blanks: bool
     """Whether a row has spaces or an empty text, other than a missing value."""
     nothing: tuple[str, ...]
@@ -61,16 +60,15 @@ class ColumnProfile:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The words of its name."""
         return words_of(self.name)
 
     def all_match(self, pattern: str) -> bool:
         """Whether there are values, and a regular expression matches each completely."""
-        return len(self.values) > 0 and all_match(self.values, pattern)
+        return len(self.values) > 0 and bool(pc.all(matches(self.values, pattern)).as_py())
 
     def any_match(self, pattern: str) -> bool:
         """Whether a regular expression matches a value completely."""
-        return any_match(self.values, pattern)
+        return bool(pc.any(matches(self.values, pattern)).as_py())
 
     def matching_rows(self, pattern: str) -> int:
         """Return how many rows have a value that matches completely."""
@@ -115,18 +113,7 @@ def matches(values: Any, pattern: str) -> Any:
     return pc.match_substring_regex(values, f"^(?:{pattern})$")
 
 
-def all_match(values: Any, pattern: str) -> bool:
-    """Whether a regular expression matches all values completely."""
-    return bool(pc.all(matches(values, pattern)).as_py())
-
-
-def any_match(values: Any, pattern: str) -> bool:
-    """Whether a regular expression matches a value completely."""
-    return bool(pc.any(matches(values, pattern)).as_py())
-
-
 def word_set(words: str) -> frozenset[str]:
-    """Return the words of a text."""
     return frozenset(words.split())
 
 

@@ -74,21 +74,12 @@ class Samples:
     types: Mapping[str, str]
     """The type of each column in the files; empty in CSV, and for numbers in JSON."""
     texts: pa.Table
-    is_complete: bool
-    """Whether all rows of all files were read."""
-
-    @property
-    def names(self) -> list[str]:
-        """The columns of all files."""
-        return self.texts.column_names[:-1]
 
     @property
     def is_csv(self) -> bool:
-        """Whether the files are CSV."""
         return uncompressed(self.feed.formats[0]) == "csv"
 
     def is_in_all_files(self, column: str) -> bool:
-        """Whether each file has a column."""
         return all(column in file.types for file in self.files)
 
 
@@ -118,8 +109,7 @@ def read_samples(paths: Sequence[Path], *, max_rows: int = MAX_ROWS) -> Samples:
         )
     texts = pa.concat_tables(tables, promote_options="default")
     names = [name for name in types if name in texts.column_names]
-    texts = texts.select([*names, FILE_NUMBER])
-    return Samples(tuple(files), feed, types, texts, is_complete=remaining > 0)
+    return Samples(tuple(files), feed, types, texts.select([*names, FILE_NUMBER]))
 
 
 def _open(path: Path, max_rows: int) -> SampleFile:
@@ -281,10 +271,6 @@ def _explained(path: Path) -> Iterator[None]:
             f"{shown(path.name)} cannot be read as a feed would read it: {error.args[0]}",
             next_step=error.next_step.replace(" and put it back", ""),
         ) from None
-    except OSError as error:
-        raise LakehouseError(
-            f"{shown(str(path))} cannot be read: {error.strerror or error}."
-        ) from error
 
 
 def _listed(files: Sequence[SampleFile]) -> str:

@@ -168,7 +168,7 @@ def test_what_a_repository_begins_with_is_kept(call, tmp_path):
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("pyproject.toml", "is there already, and has no [tool.lakehouse]"),
+        ("pyproject.toml", "is already there with other content; nothing was written"),
         ("shop/definitions.py", "is already there with other content; nothing was written"),
         ("conftest.py", "is already there with other content; nothing was written"),
     ],
@@ -192,7 +192,7 @@ def test_a_folder_of_something_else_is_refused(call, tmp_path, path, message):
         (["2026"], "The name of the package is '', which cannot be one"),
         (["x", "--name", "My Shop"], "'My Shop', which cannot be one"),
         (["x", "--name", "class"], "'class', which cannot be one"),
-        (["file"], "is a file; expected a folder"),
+        (["file"], "Directory 'file' is a file"),
         ([""], "FOLDER is empty"),
         ([], "Missing argument 'FOLDER'"),
     ],

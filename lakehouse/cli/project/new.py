@@ -137,8 +137,7 @@ def _check_is_new(state: State, plan: "FeedPlan") -> None:
 def _print_guesses(plan: "FeedPlan") -> None:
     from lakehouse.scaffolding.feed_notes import bronze_notes, silver_notes, unclear_notes
 
-    part = "" if plan.samples.is_complete else ", the first of more"
-    click.echo(f"Guessed from {plan.source}{part}; please confirm:")
+    click.echo(f"Guessed from {plan.source}; please confirm:")
     for note in (*bronze_notes(plan), *silver_notes(plan)):
         click.echo(f"  {note}")
     for note in unclear_notes(plan):
