@@ -193,5 +193,6 @@ def _json_lines(rows: Iterable[_Row], plan: FeedPlan) -> str:
 def _json_value(text: str | None, column: PlannedColumn) -> str:
     if text is None or column.bronze_type == "binary":
         return "null"
-    is_text = column.bronze_type in _JSON_STRINGS
-    return json.dumps(text, ensure_ascii=False) if is_text else text
+    if column.bronze_type in _JSON_STRINGS:
+        return json.dumps(text, ensure_ascii=False)
+    return "null" if text in ("nan", "inf", "-inf") else text

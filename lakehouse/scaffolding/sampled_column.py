@@ -45,7 +45,6 @@ class ColumnProfile:
 
     @property
     def filled_rows(self) -> int:
-        """Rows with a value."""
         return pc.sum(self.counts).as_py() or 0
 
     @property

@@ -226,7 +226,7 @@ def _feed(files: Sequence[SampleFile], types: Mapping[str, str]) -> Feed:
     required = {*types}.intersection(*(file.types for file in files))
     if not required:
         raise LakehouseError(
-            f"{_listed(files)} have no column in common; expected files of one feed.",
+            f"{_listed(files)}: no column is in all files; expected files of one feed, with rows.",
             next_step="Make a feed of each kind.",
         )
     columns = []

@@ -397,7 +397,7 @@ def test_the_number_of_an_invalid_row_is_reported(tmp_path):
         (["place,day\n", "Place,day\n"], "file_1.csv has a column 'Place'"),
         (["place,day\n", "place, day\n"], "file_1.csv has a column"),
         ([kinds.ORDERS, kinds.ORDERS.replace(",", "\t")], "one field with tabs in it"),
-        (["a,b\n1,2\n", "c,d\n1,2\n"], "file_0.csv, file_1.csv have no column in common"),
+        (["a,b\n1,2\n", "c,d\n1,2\n"], "file_0.csv, file_1.csv: no column is in all files"),
     ],
 )
 def test_files_that_do_not_fit_one_feed_are_named(tmp_path, texts, message):
