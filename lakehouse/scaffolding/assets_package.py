@@ -1,15 +1,14 @@
-"""The folder of a project's assets, and its settings for generated code."""
+"""The folder of a project's assets, with its tests."""
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from lakehouse.errors import UsageError
+from lakehouse.scaffolding.python_text import formatted
 from lakehouse.settings.project_file import find_project_file
 from lakehouse.tables.quoting import shown
 
-_DEFAULT_LINE_LENGTH = 88
 FIXTURES = "lakehouse.testing"
 
 
@@ -21,13 +20,11 @@ class AssetsFolder:
     package: str
     root: Path
     """The folder of the project, or the one in which the package is."""
-    line_length: int
     is_of_project: bool
     """Whether commands in that folder use these assets."""
 
     @property
     def tests(self) -> Path:
-        """The folder of tests."""
         own_tests = self.root / "lakehouse_tests" / "assets"
         return own_tests if own_tests.is_dir() else self.root / "tests"
 
@@ -43,15 +40,21 @@ class AssetsFolder:
         namespace, _, name = table.partition(".")
         return self.assets / namespace / f"{name}.py"
 
-    def with_packages(self, texts: Mapping[Path, str]) -> dict[Path, str]:
-        """Return files with an `__init__.py` for each folder of assets that has none."""
+    def completed(self, texts: Mapping[Path, str]) -> dict[Path, str]:
+        """Return files with formatted code, and an `__init__.py` for each folder of assets that
+        has none.
+        """
+        own = self.package.split(".")[0]
         folders = {path.parent for path in texts if path.is_relative_to(self.assets)}
         missing = {
             folder / "__init__.py": f'"""Tables of the layer `{folder.name}`."""\n'
             for folder in sorted(folders)
             if not (folder / "__init__.py").exists()
         }
-        return missing | dict(texts)
+        return missing | {
+            path: formatted(text, path, self.root, own) if path.suffix == ".py" else text
+            for path, text in texts.items()
+        }
 
 
 def assets_folder_of(assets: Path, *, package: str | None = None) -> AssetsFolder:
@@ -72,7 +75,7 @@ def assets_folder_of(assets: Path, *, package: str | None = None) -> AssetsFolde
     own = f"{project.assets}." if project else "lakehouse."
     is_of_project = f"{name}.".startswith(own)
     root = project.root if project and is_of_project else folder.parents[name.count(".")]
-    return AssetsFolder(folder, name, root, _line_length(root), is_of_project)
+    return AssetsFolder(folder, name, root, is_of_project)
 
 
 def _package(folder: Path) -> str:
@@ -81,11 +84,3 @@ def _package(folder: Path) -> str:
         folder = folder.parent
         parts.insert(0, folder.name)
     return ".".join(parts)
-
-
-def _line_length(root: Path) -> int:
-    """Return the line length of the project's formatter."""
-    file = root / "pyproject.toml"
-    settings = tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
-    length = settings.get("tool", {}).get("ruff", {}).get("line-length")
-    return length if isinstance(length, int) else _DEFAULT_LINE_LENGTH

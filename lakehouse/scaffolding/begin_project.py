@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lakehouse.errors import LakehouseError, UsageError
-from lakehouse.settings.project_file import FILE, find_project_file
+from lakehouse.settings.project_file import find_project_file
 from lakehouse.storage.atomic_files import create_bytes
 from lakehouse.tables.quoting import shown
 
@@ -25,7 +25,16 @@ def write_files(texts: Mapping[Path, str]) -> list[Path]:
     check_new([path for path, text in texts.items() if differs(path, text)])
     missing = [path for path in texts if not path.exists()]
     for path in missing:
-        _write(path, texts[path])
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            is_written = create_bytes(path, texts[path].encode(), mode=0o644)
+        except OSError:
+            is_written = False
+        if not is_written:
+            raise LakehouseError(
+                f"{shown(str(path))} cannot be written, or another process wrote it.",
+                next_step="Check its folder, and run the command again.",
+            )
     return missing
 
 
@@ -48,21 +57,6 @@ def check_new(existing: Sequence[Path]) -> None:
         )
 
 
-def _write(path: Path, text: str) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        is_new = create_bytes(path, text.encode(), mode=0o644)
-    except OSError as error:
-        raise LakehouseError(
-            f"{shown(str(path))} cannot be written: {error.strerror or error}."
-        ) from error
-    if not is_new:
-        raise LakehouseError(
-            f"{shown(str(path))} cannot be written, or another process wrote it.",
-            next_step="Check it, and run the command again.",
-        )
-
-
 _PACKAGE = re.compile(r"[a-z][a-z0-9_]*")
 _TAKEN = frozenset({"conftest", "lakehouse", "test", "tests"})
 _SHARED_FILES = ("README.md", ".gitignore", "Makefile")
@@ -76,7 +70,6 @@ class BegunProject:
     other content.
     """
 
-    package: str
     texts: Mapping[Path, str]
     written: Sequence[Path]
     kept: Sequence[Path]
@@ -90,11 +83,8 @@ def begin_project(root: Path, package: str | None, version: str) -> BegunProject
     :raises UsageError: the folder or the name is not usable, or a file exists with other
         content; then nothing is written.
     """
-    if root.exists() and not root.is_dir():
-        raise UsageError(
-            f"{shown(str(root))} is a file; expected a folder, or a new path.",
-            next_step="Give another FOLDER.",
-        )
+    import yaml
+
     known = _known_package(root)
     name = package or known or _name_of(root)
     if known and name != known:
@@ -103,21 +93,15 @@ def begin_project(root: Path, package: str | None, version: str) -> BegunProject
             next_step="Omit --name, or give another FOLDER.",
         )
     _check_name(name, root)
-    texts = {root / path: text for path, text in _project_files(name, version).items()}
+    template = _TEMPLATE.read_text(encoding="utf-8")
+    files = yaml.safe_load(template.replace("<package>", name).replace("<version>", version))
+    # The file that marks the folder as a project is last.
+    texts = {root / path: text for path, text in files.items()}
     kept = [path for path, text in texts.items() if differs(path, text)]
     if not known:
-        _check_kept(root, kept)
+        check_new([path for path in kept if path.name not in _SHARED_FILES])
     missing = {path: text for path, text in texts.items() if path not in kept}
-    return BegunProject(name, texts, write_files(missing), kept)
-
-
-def _project_files(package: str, version: str) -> dict[Path, str]:
-    """Return the files by their paths; the one that marks the folder as a project is last."""
-    import yaml
-
-    text = _TEMPLATE.read_text(encoding="utf-8")
-    text = text.replace("<package>", package).replace("<version>", version)
-    return {Path(path): content for path, content in yaml.safe_load(text).items()}
+    return BegunProject(texts, write_files(missing), kept)
 
 
 def _known_package(root: Path) -> str | None:
@@ -125,14 +109,13 @@ def _known_package(root: Path) -> str | None:
     project = find_project_file(root.resolve())
     if project is None:
         return None
-    name = project.assets.partition(".")[0]
     if project.root != root.resolve():
         raise UsageError(
-            f"{shown(str(root))} lies in the project {name} ({shown(str(project.root))}); expected"
-            " a folder outside of it.",
-            next_step=f"Work in {shown(str(project.root))}, or give another FOLDER.",
+            f"{shown(str(root))} lies in the project of {shown(str(project.root))}; expected a"
+            " folder outside of it.",
+            next_step="Give another FOLDER.",
         )
-    return name
+    return project.assets.partition(".")[0]
 
 
 def _name_of(root: Path) -> str:
@@ -141,18 +124,18 @@ def _name_of(root: Path) -> str:
 
 
 def _check_name(name: str, root: Path) -> None:
+    is_taken = name in _TAKEN or name in sys.stdlib_module_names
     if not _PACKAGE.fullmatch(name) or keyword.iskeyword(name):
-        raise UsageError(
-            f"The name of the package is {name!r}; expected a lower case letter, then lower case"
-            " letters, digits and underscores, and no keyword of Python.",
-            next_step="Give --name, such as shop.",
-        )
-    if name in _TAKEN or name in sys.stdlib_module_names or _is_installed(name, root):
-        raise UsageError(
-            f"There is a package {name} in this Python already; expected another name, since only"
-            " one of them could be imported.",
-            next_step="Give --name, such as shop.",
-        )
+        problem = "which cannot be one"
+    elif is_taken or _is_installed(name, root):
+        problem = "which is another package in this Python already"
+    else:
+        return
+    raise UsageError(
+        f"The name of the package is {name!r}, {problem}; expected a new name of lower"
+        " case letters, digits and underscores.",
+        next_step="Give --name, such as shop.",
+    )
 
 
 def _is_installed(name: str, root: Path) -> bool:
@@ -161,13 +144,3 @@ def _is_installed(name: str, root: Path) -> bool:
         return False
     places = [spec.origin or "", *(spec.submodule_search_locations or ())]
     return not any(Path(place).is_relative_to(root.resolve()) for place in places if place)
-
-
-def _check_kept(root: Path, kept: Sequence[Path]) -> None:
-    if root / FILE in kept:
-        raise UsageError(
-            f"{shown(str(root / FILE))} is there already, and has no [tool.lakehouse]; expected a"
-            " folder without another project. Nothing was written.",
-            next_step="Give another FOLDER, or add the table, see docs/your-data.md.",
-        )
-    check_new([path for path in kept if path.name not in _SHARED_FILES])

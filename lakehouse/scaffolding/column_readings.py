@@ -5,7 +5,7 @@ note says so. A column that no type fits stays text.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from lakehouse.scaffolding.key_columns import is_key_name
 from lakehouse.scaffolding.personal_columns import is_person_key
-from lakehouse.scaffolding.sampled_column import ColumnProfile, all_match, any_match, word_set
+from lakehouse.scaffolding.sampled_column import ColumnProfile, matches, word_set
 from lakehouse.tables.types import WIDEST
 
 DAY_WORDS = word_set(
@@ -39,17 +39,12 @@ _MEASURE_ENDINGS = ("price", "amount", "betrag", "preis", "menge", "gewicht", "w
 _BOOLEANS = ({"true", "false"}, {"yes", "no"}, {"t", "f"}, {"y", "n"})
 
 _WHOLE = "[+-]?[0-9]+"
-_POINT = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)"
+_POINT = r"[+-]?[0-9]+(?:\.[0-9]*)?"
 _EXPONENT = rf"{_POINT}[eE][+-]?[0-9]{{1,3}}"
-_COMMA_GROUPS = r"[+-]?[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]+)?"
 _COMMA = "[+-]?[0-9]*,[0-9]+"
 _POINT_GROUPS = r"[+-]?[1-9][0-9]{0,2}(?:\.[0-9]{3})+(?:,[0-9]+)?"
-_NUMBERS = {
-    (".", False): f"{_POINT}|{_EXPONENT}",
-    (".", True): f"{_POINT}|{_COMMA_GROUPS}",
-    (",", True): f"{_WHOLE}|{_COMMA}|{_POINT_GROUPS}",
-}
-"""Patterns by decimal mark, and whether digits can be grouped by the other mark."""
+_NUMBERS = {".": f"{_POINT}|{_EXPONENT}", ",": f"{_WHOLE}|{_COMMA}|{_POINT_GROUPS}"}
+"""Patterns by decimal mark."""
 _AMBIGUOUS = "[+-]?[1-9][0-9]{0,2}[.,][0-9]{3}"
 """A little over one, or over a thousand."""
 # As numbers, 007 and 7 would be equal, and 2E1 and 20.
@@ -65,19 +60,20 @@ _DAY = "|".join(
     rf"[0-9]{{4}}{sign}[0-9]{{1,2}}{sign}[0-9]{{1,2}}|[0-9]{{1,2}}{sign}[0-9]{{1,2}}{sign}[0-9]{{4}}"
     for sign in ("-", r"\.", "/")
 )
+_COMPACT_DAY = "(?:19|20)[0-9]{6}"
 _TIME = "[T ](?:[01]?[0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:[.][0-9]{1,6}0*)?)?"
 _OFFSET = r"\s*(?:[Zz]|UTC|GMT|[+-][0-9]{2}(?::?[0-9]{2})?)"
-_MOMENT = rf"(?P<day>{_DAY})(?P<time>(?:{_TIME})?)(?P<offset>(?:{_OFFSET})?)"
-_DATE = rf"(?:{_DAY})(?:{_TIME}(?:{_OFFSET})?)?"
+_MOMENT = rf"(?P<day>{_DAY}|{_COMPACT_DAY})(?P<time>(?:{_TIME})?)(?P<offset>(?:{_OFFSET})?)"
+_DATE = rf"{_COMPACT_DAY}|(?:{_DAY})(?:{_TIME}(?:{_OFFSET})?)?"
 _MIDNIGHT = "(?:[T ]0?0:00(?::00(?:[.]0+)?)?)?"
-_COMPACT_DAY = "(?:19|20)[0-9]{6}"
-_ORDERS = {"Y": "YMD", "D": "DMY", "M": "MDY"}
-# Numbers and dates that casts do not read, such as `12 %`, `1 204`, `3-Jan-25` and `1/31/26`.
+# Numbers and dates that are not read, such as `12 %`, `.5`, `1 204`, `3-Jan-25` and `1/31/26`.
 _UNREAD = (
-    r"(?:[€$£¥]|[A-Z]{3})?\s?[+-]?[0-9][0-9 .,:/'’\x{a0}\x{202f}T-]*(?:\s?(?:[€$£¥%]|[A-Z]{3}))?"
+    r"(?:[€$£¥]|[A-Z]{3})?\s?[+-]?[.]?[0-9][0-9 .,:/'’\x{a0}\x{202f}T-]*"
+    r"(?:\s?(?:[€$£¥%]|[A-Z]{3}))?"
     r"|[0-9]{1,2}[-./ ]\pL{3,9}[-./ ]+[0-9]{2,4}.{0,15}|\pL{3,9} [0-9]{1,2},? [0-9]{4}.{0,15}"
     "|[0-9/.:-]{6,10} [0-9:]{4,8} ?[AaPp][Mm]"
 )
+_EQUAL_TEXTS = "notations that become equal, such as 2.5 and 2.50, or 8:00 and 08:00"
 
 
 @dataclass(frozen=True)
@@ -107,9 +103,9 @@ def reading_of(column: ColumnProfile, delimiter: str = ",") -> Reading:
         return _read_typed(column)
     if not column.filled_rows:
         return Reading(unclear="empty in all rows")
+    is_day = column.all_match(_COMPACT_DAY) and not DAY_WORDS.isdisjoint(column.words)
     return (
-        _read_compact_days(column)
-        or _read_numbers(column, delimiter)
+        (None if is_day else _read_numbers(column, delimiter))
         or _read_dates(column)
         or _read_booleans(column)
         or Reading(unclear=_why_text(column))
@@ -118,33 +114,20 @@ def reading_of(column: ColumnProfile, delimiter: str = ",") -> Reading:
 
 def _read_typed(column: ColumnProfile) -> Reading:
     """Return how a column of a file with types is read; texts can be dates."""
-    if column.file_type == "json boolean":
-        return Reading("boolean")
-    if column.file_type == "json number":
-        if not column.filled_rows:
-            return Reading("double")
-        return Reading(_Numbers.of(column, ".", is_grouped=False).type or "string")
-    if column.file_type in ("string", "date", "timestamp"):
-        reading = _read_dates(column)
-        if column.file_type == "string":
-            return reading or Reading()
-        days = reading.days if reading else {}
-        return Reading(column.file_type, days=days, has_offsets=True)
-    return Reading(column.file_type)
+    reading = _read_dates(column)
+    if column.file_type == "string":
+        return reading or Reading()
+    days = reading.days if reading and column.file_type in ("date", "timestamp") else {}
+    return Reading(column.file_type, days=days, has_offsets=True)
 
 
 def _why_text(column: ColumnProfile) -> str:
-    """Return why a few values prevent a type; empty if most are text."""
-    numbers = "|".join({*_NUMBERS.values(), _DATE})
+    """Return why most values have no type though they are numbers or dates; else empty."""
+    numbers = "|".join([*_NUMBERS.values(), _DATE, _UNREAD])
     rows = column.matching_rows(numbers) - column.matching_rows(_CODE)
-    if column.all_match(f"{numbers}|{_UNREAD}"):
-        return "numbers or dates that casts do not read, such as 12 %, $5, 1 204 or 3-Jan-25"
     if 2 * rows <= column.filled_rows:
         return ""
-    texts = column.filled_rows - rows
-    return (
-        f"text in {texts:,} of {column.filled_rows:,} rows, and numbers or dates in the others"
-    )
+    return "numbers or dates with text or in other forms, such as 12 %, 1,204.50 or 3-Jan-25"
 
 
 def _read_booleans(column: ColumnProfile) -> Reading | None:
@@ -163,25 +146,28 @@ def _read_booleans(column: ColumnProfile) -> Reading | None:
 
 def _read_numbers(column: ColumnProfile, delimiter: str) -> Reading | None:
     """Return how numbers are read; None if not all values are numbers."""
-    form = next((form for form, numbers in _NUMBERS.items() if column.all_match(numbers)), None)
-    if form is None:
+    mark = next((mark for mark, numbers in _NUMBERS.items() if column.all_match(numbers)), None)
+    if mark is None:
         return None
     if codes := column.matching_rows(_CODE):
         is_mixed = 2 * codes < column.filled_rows
         return Reading(unclear="numbers and codes such as 007 or 2E1" if is_mixed else "")
-    mark, is_grouped = form
-    note = ""
+    notes = []
     if column.any_match(_AMBIGUOUS) and column.all_match(f"{_WHOLE}|{_AMBIGUOUS}"):
         # A number such as 4000 shows that thousands are not grouped. Where commas precede
         # decimals, semicolons usually separate fields.
         is_ungrouped = column.any_match("[+-]?[0-9]{4,}")
         has_decimals = delimiter != ";" and not column.any_match("[+-]?[0-9]{1,3}")
-        if mark == "," or is_grouped or not (is_ungrouped or has_decimals):
+        if mark == "," or not (is_ungrouped or has_decimals):
             return Reading(
                 unclear="1.234 or 1,234 may be over a thousand, or one and three decimals"
             )
-        note = "three decimals, so that 1.234 is a little over one"
-    return _number_type(_Numbers.of(column, mark, is_grouped=is_grouped), note)
+        notes.append("three decimals, so that 1.234 is a little over one")
+    if mark == ",":
+        has_groups = column.any_match(r".*[0-9]\.[0-9].*")
+        seen = "points between thousands" if has_groups else "no points so far"
+        notes.append(f"decimal commas, {seen}")
+    return _number_reading(_Numbers.of(column, mark), notes)
 
 
 @dataclass(frozen=True)
@@ -190,34 +176,25 @@ class _Numbers:
 
     column: ColumnProfile
     mark: str
-    is_grouped: bool
     texts: list[str]
     values: list[Decimal]
 
     @classmethod
-    def of(cls, column: ColumnProfile, mark: str, *, is_grouped: bool) -> "_Numbers":
-        """Read the numbers of a column.
-
-        :param is_grouped: whether the other mark can separate thousands.
-        """
+    def of(cls, column: ColumnProfile, mark: str) -> "_Numbers":
+        """Read the numbers of a column; the other mark can separate thousands."""
         texts = column.values.to_pylist()
         if mark == ",":
             texts = [text.translate(_SWAPPED) for text in texts]
-        if not column.any_match("-?0[.,].*"):
-            # Some tools write .5 for 0.5.
-            texts = [re.sub("^(-?)[.]", r"\g<1>0.", text) for text in texts]
-        values = [Decimal(text.replace(",", "")) for text in texts]
-        return cls(column, mark, is_grouped, texts, values)
+        return cls(column, mark, texts, [Decimal(text.replace(",", "")) for text in texts])
+
+    @property
+    def has_exponents(self) -> bool:
+        return any("e" in text.lower() for text in self.texts)
 
     @property
     def is_whole(self) -> bool:
         """Whether no number has a decimal mark or an exponent."""
-        return not any("." in text or "e" in text.lower() for text in self.texts)
-
-    @property
-    def has_exponents(self) -> bool:
-        """Whether a number has an exponent."""
-        return any("e" in text.lower() for text in self.texts)
+        return not self.has_exponents and not any("." in text for text in self.texts)
 
     @property
     def type(self) -> str:
@@ -228,39 +205,41 @@ class _Numbers:
                 return f"decimal({WIDEST},0)" if digits <= WIDEST else ""
             is_large = digits > _INT_DIGITS or is_key_name(self.column.name)
             return "bigint" if is_large else "int"
+        fit_double = all(Decimal(repr(float(value))) == value for value in self.values)
         if not self.has_exponents:
             scale = max(_MIN_SCALE, max(map(_scale, self.texts)))
             precision = max(_MIN_PRECISION, max(1, digits) + _SPARE_DIGITS + scale)
-            is_amount = scale <= _MAX_SCALE or not self._fit_double
+            is_amount = scale <= _MAX_SCALE or not fit_double
             if is_amount and precision <= WIDEST:
                 return f"decimal({precision},{scale})"
-        return "double" if self._fit_double else ""
+        return "double" if fit_double else ""
 
     @property
     def has_one_notation(self) -> bool:
         """Whether one way of writing gives all texts, so that different texts never are equal."""
-        if self.column.has_spaces or any(
+        has_negative_zero = any(
             not value and "-" in text
             for value, text in zip(self.values, self.texts, strict=True)
-        ):
+        )
+        if self.column.has_spaces or has_negative_zero:
             return False
         if self.has_exponents:
             return len(set(self.values)) == len(self.values)
         group = "," if any("," in text for text in self.texts) else ""
-        longest = max(len(text.partition(".")[2]) for text in self.texts)
-        # With as many decimals, as few as possible, as floats of Python, or none for integers.
-        scales: tuple[Callable[[int], int], ...] = (
-            lambda _: longest,
-            lambda needed: needed,
-            lambda needed: max(needed, 1),
-            lambda needed: longest if needed else 0,
-        )
-        return any(
-            all(
-                format(value, f"{group}.{scale(_scale(text))}f") == text
-                for value, text in zip(self.values, self.texts, strict=True)
-            )
-            for scale in scales
+        decimals = [len(text.partition(".")[2]) for text in self.texts]
+        if self.texts != [
+            format(value, f"{group}.{scale}f")
+            for value, scale in zip(self.values, decimals, strict=True)
+        ]:
+            return False
+        needed = [*map(_scale, self.texts)]
+        longest = max(decimals)
+        # As many decimals, as few as possible, as floats of Python, or none for integers.
+        return decimals in (
+            [longest] * len(decimals),
+            needed,
+            [max(scale, 1) for scale in needed],
+            [longest if scale else 0 for scale in needed],
         )
 
     @property
@@ -271,147 +250,91 @@ class _Numbers:
         words = self.column.words
         return any(word in _MEASURES or word.endswith(_MEASURE_ENDINGS) for word in words)
 
-    @property
-    def _fit_double(self) -> bool:
-        """Whether a double has all digits of each number."""
-        return all(Decimal(repr(float(value))) == value for value in self.values)
-
 
 def _scale(text: str) -> int:
     """Return how many decimals a number needs."""
     return len(text.partition(".")[2].rstrip("0"))
 
 
-def _number_type(numbers: _Numbers, note: str) -> Reading:
+def _number_reading(numbers: _Numbers, notes: list[str]) -> Reading:
     column = numbers.column
     is_id = is_key_name(column.name) or is_person_key(column)
+    is_code = is_id or not _CODES.isdisjoint(column.words)
     has_one_notation = numbers.has_one_notation
-    if is_id or not _CODES.isdisjoint(column.words):
-        if has_one_notation and column.all_match(r"[0-9]{1,18}\.0+"):
-            note = "whole numbers such as 17.0"
-            return Reading("bigint", note, function="whole_number")
-        if not (has_one_notation and numbers.is_whole):
-            return Reading(
-                unclear="identifiers; as numbers, texts such as 2.1 and 2.10 are equal"
-            )
-    if not has_one_notation and not numbers.is_measure:
+    if is_code and has_one_notation and column.all_match(r"[0-9]{1,18}\.0+"):
+        return Reading("bigint", "whole numbers such as 17.0", function="whole_number")
+    is_exact = has_one_notation and (numbers.is_whole or not is_code)
+    if not is_exact and (is_code or not numbers.is_measure):
         return Reading(
             unclear="numbers or codes; as numbers, texts such as 2.1 and 2.10 are equal"
         )
     if not numbers.type:
         return Reading(unclear="numbers with more digits than a number type has")
-    notes, function = [note] if note else [], ""
-    if numbers.mark == ",":
-        has_groups = column.any_match(r".*[0-9]\.[0-9].*")
-        seen = "points between thousands" if has_groups else "no points so far"
-        notes.append(f"decimal commas, {seen}")
-        function = "decimal_comma"
-    elif numbers.is_grouped:
-        notes.append("commas between thousands")
-        function = "grouped_by_commas"
     if not has_one_notation:
-        notes.append("notations that become equal, such as 2.5 and 2.50, or 1500 and 1.5e3")
-    arguments = ("grouped=True",) if numbers.mark == "," else ()
-    return Reading(numbers.type, ", ".join(notes), "", function, arguments)
-
-
-def _read_compact_days(column: ColumnProfile) -> Reading | None:
-    """Return how dates such as `20261231` are read, in columns with such names."""
-    if DAY_WORDS.isdisjoint(column.words) or not column.all_match(_COMPACT_DAY):
-        return None
-    texts = pc.unique(column.values).to_pylist()
-    days = {text: _date(text[:4], text[4:6], text[6:]) for text in texts}
-    if None in days.values():
-        return None
-    return _date_reading("date", ["YMD"], days, has_one_notation=not column.has_spaces)
+        notes.append(_EQUAL_TEXTS)
+    if numbers.mark == ",":
+        return Reading(numbers.type, ", ".join(notes), "", "decimal_comma", ("grouped=True",))
+    return Reading(numbers.type, ", ".join(notes))
 
 
 def _read_dates(column: ColumnProfile) -> Reading | None:
     """Return how dates and timestamps are read; None if not all values are some."""
     if not column.all_match(_DATE):
         return None
-    parts = pc.extract_regex(column.values, f"^{_MOMENT}$")
-    texts = pc.unique(parts.field("day")).to_pylist()
-    first_parts = {".": "D"} | dict(_orders(texts))
-    days: dict[str, date | None] = {}
-    forms = set()
-    for text in texts:
-        sign, numbers = _split_day(text)
-        first = "Y" if len(numbers[0]) == 4 else first_parts.get(sign, "")
-        if first not in _ORDERS:
-            return Reading(unclear="dates of which the day or the month may come first")
-        by_part = dict(zip(_ORDERS[first], numbers, strict=True))
-        days[text] = _date(by_part["Y"], by_part["M"], by_part["D"])
-        forms.add(sign.join(_ORDERS[first]))
+    fields = pc.extract_regex(column.values, f"^{_MOMENT}$")
+    numbers = {day: _numbers(day) for day in pc.unique(fields.field("day")).to_pylist()}
+    form = _date_form(numbers)
+    if not form:
+        return Reading(
+            unclear="dates in several forms, or of which the day or the month may come first"
+        )
+    order = [part for part in form if part in "YMD"]
+    days = {day: _date(dict(zip(order, parts, strict=True))) for day, parts in numbers.items()}
     if None in days.values():
         return None
-    times, offsets = parts.field("time"), parts.field("offset")
-    has_offsets = any_match(offsets, ".+")
-    has_times = has_offsets or not all_match(times, _MIDNIGHT)
+    times, offsets = fields.field("time"), fields.field("offset")
+    has_offsets = bool(pc.any(matches(offsets, ".+")).as_py())
+    has_times = has_offsets or not pc.all(matches(times, _MIDNIGHT)).as_py()
     rests = pc.unique(pc.binary_join_element_wise(times, offsets, "")).to_pylist()
-    return _date_reading(
-        "timestamp" if has_times else "date",
-        sorted(forms, key=lambda form: (form != "Y-M-D", form)),
-        days,
-        has_offsets=has_offsets,
-        has_one_notation=len(forms) == 1
-        and not column.has_spaces
-        and _has_one_padding([part for text in texts for part in _split_day(text)[1]])
+    has_one_notation = (
+        not column.has_spaces
+        and _has_one_padding([part for parts in numbers.values() for part in parts])
         and _has_one_padding([rest[1:].partition(":")[0] for rest in rests])
-        and len({re.sub("[0-9]", "9", rest.partition(":")[2]) for rest in rests}) == 1,
+        and len({re.sub("[0-9]", "9", rest.partition(":")[2]) for rest in rests}) == 1
     )
-
-
-def _date_reading(
-    kind: str,
-    forms: list[str],
-    days: Mapping[str, date | None],
-    *,
-    has_one_notation: bool,
-    has_offsets: bool = False,
-) -> Reading:
-    converted = [form for form in forms if form != "Y-M-D"]
-    notes = []
-    if converted:
-        examples = " and ".join(map(_example, forms))
-        notes.append(f"dates such as {examples}")
+    is_iso = form == "Y-M-D"
+    example = form.replace("D", "31").replace("M", "12").replace("Y", "2026")
+    notes = [] if is_iso else [f"dates such as {example}"]
     if not has_one_notation:
-        notes.append(
-            "notations that become equal, such as 1.2.2026 and 2026-02-01 or 8:00 and 08:00"
-        )
+        notes.append(_EQUAL_TEXTS)
     return Reading(
-        kind,
+        "timestamp" if has_times else "date",
         ", ".join(notes),
-        function="iso_date" if converted else "",
-        arguments=tuple(f'"{form}"' for form in converted),
+        function="" if is_iso else "iso_date",
+        arguments=() if is_iso else (repr(form),),
         days={text: day for text, day in days.items() if day is not None},
         has_offsets=has_offsets,
         has_one_notation=has_one_notation,
     )
 
 
-def _example(form: str) -> str:
-    return form.replace("D", "31").replace("M", "12").replace("Y", "2026")
+def _numbers(day: str) -> list[str]:
+    """Return the numbers of a date in their order."""
+    return [day[:4], day[4:6], day[6:]] if day.isdigit() else re.split("[-./]", day)
 
 
-def _orders(days: Iterable[str]) -> list[tuple[str, str]]:
-    """Return the first part of dates with the year at the end: D, M, or ? if both occur."""
-    largest: dict[str, list[int]] = {}
-    for text in days:
-        sign, numbers = _split_day(text)
-        if len(numbers[2]) == 4:
-            most = largest.setdefault(sign, [0, 0])
-            most[:] = max(most[0], int(numbers[0])), max(most[1], int(numbers[1]))
-    return [
-        (sign, "?" if min(most) > 12 else "D" if most[0] > 12 else "M")
-        for sign, most in largest.items()
-        if max(most) > 12
-    ]
-
-
-def _split_day(text: str) -> tuple[str, list[str]]:
-    sign = next(sign for sign in "-./" if sign in text)
-    return sign, text.split(sign)
+def _date_form(numbers: Mapping[str, Sequence[str]]) -> str:
+    """Return the common form of dates, such as D.M.Y; empty if it is not clear."""
+    shapes = {(re.sub("[0-9]", "", day)[:1], len(parts[0])) for day, parts in numbers.items()}
+    if len({(sign, length == 4) for sign, length in shapes}) > 1:
+        return ""
+    sign, length = shapes.pop()
+    if length == 4:
+        return sign.join("YMD")
+    first, second = (max(int(parts[at]) for parts in numbers.values()) for at in (0, 1))
+    if second <= 12 and (first > 12 or sign == "."):
+        return sign.join("DMY")
+    return sign.join("MDY") if first <= 12 < second else ""
 
 
 def _has_one_padding(numbers: Iterable[str]) -> bool:
@@ -422,9 +345,9 @@ def _has_one_padding(numbers: Iterable[str]) -> bool:
     )
 
 
-def _date(year: str, month: str, day: str) -> date | None:
+def _date(parts: Mapping[str, str]) -> date | None:
     """Return a date; None if there is no such day."""
     try:
-        return date(int(year), int(month), int(day))
+        return date(int(parts["Y"]), int(parts["M"]), int(parts["D"]))
     except ValueError:
         return None

@@ -1,6 +1,6 @@
 """The guesses of a feed's declaration as sentences, for its comments and the command line."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from lakehouse.scaffolding.feed_plan import FeedPlan, PlannedColumn
 from lakehouse.scaffolding.personal_columns import has_full_names
@@ -22,7 +22,7 @@ def bronze_notes(plan: FeedPlan) -> list[str]:
         for column in plan.columns
         if not column.why_personal and has_full_names(column.profile)
     ]
-    delimiter = plan.samples.delimiter
+    delimiter = plan.samples.feed.delimiter
     if delimiter != ",":
         notes.append(f"Fields are separated by {DELIMITERS[delimiter]}.")
     optional = [column.delivered for column in plan.columns if column.is_optional]
@@ -36,24 +36,16 @@ def bronze_notes(plan: FeedPlan) -> list[str]:
 def silver_notes(plan: FeedPlan) -> list[str]:
     """Return the guesses about the typed table: its key, notations and partitions."""
     notes = [_key_note(plan)]
-    if plan.repeated_rows:
-        notes.append(
-            f"{plan.repeated_rows:,} of {plan.rows:,} rows equal a previous row in all columns;"
-            " each counts."
-        )
     for column in plan.columns:
         if column.reading.note and not (plan.days and plan.days.column is column):
             notes.append(_note(column))
         if column.has_blanks:
-            notes.append(f"{column.delivered} has {_nothing(column)}, read as nothing.")
+            words = ["blank text"] * column.profile.has_blanks + [*column.profile.nothing]
+            notes.append(f"{column.delivered} has {_listed(words)}, read as NULL.")
     if plan.days is not None:
-        days = plan.days
-        noun = "day" if days.with_rows == 1 else "days"
-        without_rows = (days.last - days.first).days + 1 - days.with_rows
-        gaps = f", {without_rows} between have none" if without_rows else ""
         notes.append(
-            f"Rows are partitioned by the day of {days.column.delivered}: {days.with_rows} {noun}"
-            f" from {days.first} to {days.last} have rows{gaps}."
+            f"Rows are partitioned by the day of {plan.days.column.delivered}:"
+            f" {plan.days.with_rows} days from {plan.days.first} to {plan.days.last} have rows."
         )
     return notes
 
@@ -69,67 +61,31 @@ def unclear_notes(plan: FeedPlan) -> list[str]:
 
 def _key_note(plan: FeedPlan) -> str:
     guess = plan.key_guess
-    if guess.repeated:
-        return _repeated_key_note(plan)
+    newest = f"the newest by {plan.version.name}" if plan.version else "the last"
+    if guess.is_repeated:
+        return (
+            f"{_listed(plan.key)} occurs once in a file and again in others, {newest} of which"
+            f" counts: {guess.replaced_rows:,} of {plan.rows:,} rows are replaced by one with other"
+            " values."
+        )
     if plan.key:
         be = "is" if len(plan.key) == 1 else "together are"
-        newest = f" Of repeated ones, {_newest(plan)} counts." if plan.version else ""
-        return f"{_listed(plan.key)} {be} the key: no two rows have the same.{newest}"
-    if not guess.nearest:
-        nearest = "None that is named as a key, such as id or order_no, can be one."
-    else:
-        nearest = (
-            f"Nearest to a key: {_listed(_silver(plan, guess.nearest))};"
-            f" {guess.nearest_repeated_rows:,} of {plan.rows:,} rows have nothing there, or what"
-            " another row has."
+        repeated = f" Of repeated ones, {newest} counts." if plan.version else ""
+        return f"{_listed(plan.key)} {be} the key: no two rows have the same.{repeated}"
+    note = "No column is a key: each delivered line is a row."
+    if guess.nearest:
+        names = {column.delivered: column.name for column in plan.columns}
+        nearest = [names[name] for name in guess.nearest]
+        note += (
+            f" Nearest to a key: {_listed(nearest)}; {guess.nearest_repeated_rows:,} of"
+            f" {plan.rows:,} rows have nothing there, or what another row has. If only the last"
+            f" one counts, use versions_of(RAW) and write=Merge(on={nearest!r})."
         )
-    return f"No column is a key: each delivered line is a row. {nearest}"
-
-
-def _repeated_key_note(plan: FeedPlan) -> str:
-    """Describe a key that occurs once in each file, and again in other files."""
-    guess = plan.key_guess
-    columns = _silver(plan, guess.repeated)
-    occur = f"{_listed(columns)} occurs once in a file and again in others"
-    rows = f"{guess.replaced_rows:,} of {plan.rows:,} rows"
-    if guess.added:
-        added = _silver(plan, [guess.added])
-        return (
-            f"{occur}: as the key, {rows} would be replaced by one with other values. Together"
-            f" with {_listed(added)} it is the key, and no row is lost."
-        )
-    if not plan.key:
-        return (
-            f"No column is a key: each delivered line is a row. {occur}: as the key, {rows} would"
-            " be replaced by one with other values. If only the last one counts, use"
-            f" versions_of(RAW) and write=Merge(on={columns!r})."
-        )
-    replaced = f": {rows} are replaced by one with other values" if guess.replaced_rows else ""
-    return f"{occur}, {_newest(plan)} of which counts{replaced}."
-
-
-def _newest(plan: FeedPlan) -> str:
-    return f"the newest by {plan.version.name}" if plan.version else "the last"
-
-
-def _silver(plan: FeedPlan, delivered: Sequence[str]) -> list[str]:
-    names = {column.delivered: column.name for column in plan.columns}
-    return [names[name] for name in delivered]
+    return note
 
 
 def _note(column: PlannedColumn) -> str:
     return f"{column.delivered} has {column.reading.note}."
-
-
-def _nothing(column: PlannedColumn) -> str:
-    """Describe the words for missing values, and in how many rows."""
-    counts = dict(column.profile.nothing)
-    if column.profile.blank_rows:
-        what = "empty text" if column.profile.file_type else "spaces alone"
-        counts[what] = column.profile.blank_rows
-    return _listed(
-        f"{what} in {rows:,} {'row' if rows == 1 else 'rows'}" for what, rows in counts.items()
-    )
 
 
 def _listed(names: Iterable[str]) -> str:

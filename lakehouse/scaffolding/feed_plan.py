@@ -10,8 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakehouse.scaffolding.column_readings import Reading, reading_of
-from lakehouse.scaffolding.file_types import bronze_type
-from lakehouse.scaffolding.key_columns import KeyGuess, guess_key, repeated_rows
+from lakehouse.scaffolding.key_columns import KeyGuess, guess_key
 from lakehouse.scaffolding.personal_columns import is_person_key, personal_columns
 from lakehouse.scaffolding.sampled_column import ColumnProfile, profile_column, word_set
 from lakehouse.scaffolding.samples import FILE_NUMBER, Samples
@@ -48,23 +47,25 @@ class PlannedColumn:
 
     @property
     def delivered(self) -> str:
-        """Its name in the files."""
         return self.profile.name
 
     @property
     def type(self) -> str:
-        """Its type in silver."""
         return self.reading.type
 
     @property
     def bronze_type(self) -> str:
-        """Its type in bronze."""
-        return bronze_type(self.profile.file_type)
+        return self.profile.file_type or "string"
 
     @property
     def in_bronze(self) -> str:
-        """Its name in bronze."""
         return self.delivered if _is_possible(self.delivered) else self.name
+
+    @property
+    def is_text_as_named(self) -> bool:
+        """Whether the feed declares its name only."""
+        is_plain = not self.is_optional and not self.why_personal
+        return is_plain and self.bronze_type == "string" and self.in_bronze == self.delivered
 
     @property
     def is_renamed(self) -> bool:
@@ -79,9 +80,8 @@ class PlannedColumn:
     @property
     def has_blanks(self) -> bool:
         """Whether spaces or words mean missing values of a type other than text."""
-        is_text = self.bronze_type == "string"
-        has_some = bool(self.profile.blank_rows or self.profile.nothing)
-        return is_text and self.type != "string" and has_some
+        is_converted = self.bronze_type == "string" != self.type
+        return is_converted and (self.profile.has_blanks or bool(self.profile.nothing))
 
 
 @dataclass(frozen=True)
@@ -117,8 +117,6 @@ class FeedPlan:
     key: tuple[str, ...] = ()
     key_guess: KeyGuess = field(default_factory=KeyGuess)
     """By the names of columns in the files."""
-    repeated_rows: int = 0
-    """The number of rows that equal a previous row."""
     subject: PlannedColumn | None = None
     version: PlannedColumn | None = None
     """The time at which the source wrote the row."""
@@ -126,24 +124,20 @@ class FeedPlan:
 
     @property
     def rows(self) -> int:
-        """The number of rows that were read."""
         return int(self.samples.texts.num_rows)
 
     @property
     def source(self) -> str:
         """What the guesses are based on."""
-        number = len(self.samples.files)
-        files = "1 file" if number == 1 else f"{number:,} files"
-        return f"{self.rows:,} {'row' if self.rows == 1 else 'rows'} of {files}"
+        files = len(self.samples.files)
+        return f"{self.rows:,} rows of {files:,} {'file' if files == 1 else 'files'}"
 
     @property
     def bronze(self) -> str:
-        """Name of the table of delivered rows."""
         return f"bronze.{self.name}_raw"
 
     @property
     def silver(self) -> str:
-        """Name of the typed table."""
         return f"silver.{self.name}"
 
     @property
@@ -158,15 +152,14 @@ def plan_feed(samples: Samples, name: str, time_zone: str, today: date) -> FeedP
     :param today: rows are not partitioned by later days.
     """
     profiles = {
-        name: profile_column(name, samples.types.get(name, ""), samples.texts[name])
-        for name in samples.names
+        name: profile_column(name, samples.types[name], samples.texts[name])
+        for name in samples.texts.column_names[:-1]
     }
     columns = _columns(samples, profiles)
     version = next((column for column in columns if _is_version(column)), None)
     has_changes = version and not _CHANGE_WORDS.isdisjoint(version.profile.words)
     key = guess_key(
         samples.texts,
-        FILE_NUMBER,
         [column.delivered for column in columns if _can_be_key(column)],
         [column.delivered for column in columns if _has_row_day(column)],
         version.delivered if version and has_changes else None,
@@ -179,7 +172,6 @@ def plan_feed(samples: Samples, name: str, time_zone: str, today: date) -> FeedP
         columns,
         key=tuple(names[part] for part in key.columns),
         key_guess=key,
-        repeated_rows=0 if key.columns else repeated_rows(samples.texts, FILE_NUMBER),
         subject=_subject(columns),
         version=version,
         days=_days(samples, columns, today),
@@ -193,7 +185,7 @@ def _columns(
     personal = personal_columns(profiles)
     columns = []
     for delivered, profile in profiles.items():
-        reading = reading_of(profile, samples.delimiter)
+        reading = reading_of(profile, samples.feed.delimiter)
         if delivered in personal and not reading.days and not profile.file_type:
             # A number that identifies a person, such as a phone, is no quantity.
             reading = Reading()
@@ -235,9 +227,9 @@ def _can_be_key(column: PlannedColumn) -> bool:
     """Whether the values can be those of keys; decimals are measures or amounts."""
     profile, reading = column.profile, column.reading
     is_fraction = profile.any_match("[+-]?[0-9]*[.,][0-9]*[1-9][0-9]*")
-    has_other_gaps = bool(profile.blank_rows or (profile.nothing and reading.type != "string"))
+    has_gaps = profile.has_blanks or (profile.nothing and reading.type != "string")
     is_other = column.why_personal or profile.has_parts or reading.days
-    return not (is_fraction or has_other_gaps or is_other)
+    return not (is_fraction or has_gaps or is_other)
 
 
 def _has_row_day(column: PlannedColumn) -> bool:

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-import pyarrow.compute as pc
-
 from lakehouse.scaffolding.sampled_column import word_set, words_of
+from lakehouse.scaffolding.samples import FILE_NUMBER
 
 _KEY_WORDS = word_set(
     "id ids no nr num number nummer code key uuid guid sku ref line position pos item row zeile"
@@ -30,22 +29,16 @@ _MIN_ROWS_PER_FILE = 10
 
 @dataclass(frozen=True)
 class KeyGuess:
-    """The columns of the key; empty if each delivered line is a row.
-
-    `repeated` is a key of each file whose values occur again in other files. `replaced_rows` is
-    the number of rows that a merge by it would replace by rows with other values.
-    """
+    """The columns of the key; empty if each delivered line is a row."""
 
     columns: tuple[str, ...] = ()
-    repeated: tuple[str, ...] = ()
+    is_repeated: bool = False
+    """Whether its values occur once in a file and again in other files."""
     replaced_rows: int = 0
+    """The rows that a merge by it replaces by rows with other values."""
     nearest: tuple[str, ...] = ()
+    """Without a key, the columns that distinguish most rows."""
     nearest_repeated_rows: int = 0
-
-    @property
-    def added(self) -> str:
-        """The column that distinguishes rows with the same `repeated` key; empty if none."""
-        return self.columns[-1] if len(self.columns) > len(self.repeated) > 0 else ""
 
 
 def is_key_name(name: str) -> bool:
@@ -63,63 +56,47 @@ def is_key_name(name: str) -> bool:
 
 
 def guess_key(
-    texts: Any,
-    file_number: str,
-    fitting: Sequence[str],
-    days: Sequence[str],
-    change: str | None,
+    texts: Any, fitting: Sequence[str], days: Sequence[str], change: str | None
 ) -> KeyGuess:
     """Guess the key of rows.
 
     :param texts: the rows, as an Arrow table of texts.
-    :param file_number: the column with the number of the file of each row.
     :param fitting: the columns that can be part of a key.
     :param days: columns with the day of a row, which can be part of a key too.
     :param change: the column with the time at which the source changed the row, if any.
     """
-    named = [name for name in fitting if is_key_name(name)]
-    pairs = list(combinations(named[:_MAX_NAMED], 2))
     rows = texts.num_rows
-    distinct: dict[tuple[str, ...], int] = {}
-    for key in [*((name,) for name in named), *pairs]:
-        distinct[key] = _count(texts.select(list(key)).drop_null(), key)
-        if distinct[key] == rows > 1:
-            return KeyGuess(key)
-    if rows >= _MIN_ROWS_PER_FILE * len(pc.unique(texts[file_number])):
-        for key in distinct:
-            if (
-                _count(texts.select([*key, file_number]).drop_null(), (*key, file_number))
-                == rows
-            ):
-                return _repeated_key(texts, file_number, key, days, change)
-    if rows < 2 or not distinct:
+    named = [name for name in fitting if is_key_name(name)]
+    keys = [*((name,) for name in named), *combinations(named[:_MAX_NAMED], 2)]
+    if rows < 2 or not keys:
         return KeyGuess()
-    nearest = max(distinct, key=lambda key: (distinct[key], -len(key)))
-    return KeyGuess(nearest=nearest, nearest_repeated_rows=rows - distinct[nearest])
-
-
-def _repeated_key(
-    texts: Any, file_number: str, key: tuple[str, ...], days: Sequence[str], change: str | None
-) -> KeyGuess:
-    """Return a key by which no row replaces a row with other values, unless it is a change."""
-    keys = _count(texts, key)
-    replaced = texts.num_rows - repeated_rows(texts, file_number) - keys
-    if not replaced:
-        return KeyGuess(key, key)
-    files = len(pc.unique(texts[file_number]))
+    distinct = {key: _filled(texts, key) for key in keys}
+    if unique := [key for key in keys if distinct[key] == rows]:
+        return KeyGuess(unique[0])
+    files = _count(texts, [FILE_NUMBER])
+    by_file = [key for key in keys if _filled(texts, (*key, FILE_NUMBER)) == rows]
+    if not by_file or rows < _MIN_ROWS_PER_FILE * files:
+        nearest = max(keys, key=lambda key: (distinct[key], -len(key)))
+        return KeyGuess(nearest=nearest, nearest_repeated_rows=rows - distinct[nearest])
+    key = by_file[0]
+    # Rows that equal another row in all columns are not replaced by other values.
+    replaced = (
+        _count(texts, [c for c in texts.column_names if c != FILE_NUMBER]) - distinct[key]
+    )
     # In a series such as daily measurements, most files have other values of most keys.
-    is_change = change is not None and 2 * replaced <= keys * (files - 1)
+    is_change = change is not None and 2 * replaced <= distinct[key] * (files - 1)
     for name in days:
         is_version = is_change and name == change
-        if not is_version and _count(texts, (*key, name)) == texts.num_rows:
-            return KeyGuess((*key, name), key, replaced)
-    return KeyGuess(key if is_change else (), key, replaced)
+        if replaced and not is_version and _count(texts, (*key, name)) == rows:
+            return KeyGuess((*key, name))
+    if replaced and not is_change:
+        return KeyGuess(nearest=key, nearest_repeated_rows=rows - distinct[key])
+    return KeyGuess(key, is_repeated=True, replaced_rows=replaced)
 
 
-def repeated_rows(texts: Any, file_number: str) -> int:
-    """Return how many rows equal a previous row in all columns."""
-    names = [name for name in texts.column_names if name != file_number]
-    return int(texts.num_rows - _count(texts, names))
+def _filled(texts: Any, names: Sequence[str]) -> int:
+    """Return how many distinct values some columns have together, without gaps."""
+    return _count(texts.select(list(names)).drop_null(), names)
 
 
 def _count(texts: Any, names: Sequence[str]) -> int:

@@ -5,12 +5,10 @@ their letters. German and its neighbours join words: `Kundennummer` is one.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Literal
 
 from lakehouse.scaffolding.key_columns import is_key_name
 from lakehouse.scaffolding.sampled_column import ColumnProfile, word_set
 
-_OtherColumns = Literal["", "data", "keys"]
 _PERSONAL_WORDS = """
     email mail phone mobile telephone fax address street iban bic ssn passport birthday birthdate
     dob firstname lastname surname forename fullname nickname username taxid
@@ -39,8 +37,9 @@ _PERSONAL_PAIRS = (
 )
 _NAMES = word_set("name names nom nombre nome naam namn navn")
 _HUMAN_WORDS = """
-    customer client user person member patient employee guest buyer passenger student subscriber
-    kunde mitarbeiter mitglied benutzer nutzer schueler
+    customer customers cust client user users person member patient employee guest buyer
+    passenger student subscriber
+    kunde kunden kd mitarbeiter mitglied mitglieds benutzer nutzer schueler patienten
     utilisateur employe salarie adherent usager eleve
     cliente usuario empleado paciente funcionario utente dipendente paziente
     klant gebruiker medewerker klient pracownik kund bruger
@@ -51,39 +50,22 @@ _ROLE_WORDS = """
     teacher doctor nurse applicant candidate donor fahrer spieler autor lehrer arzt
 """
 _PERSONS = _HUMANS | word_set(_ROLE_WORDS)
-_ALIASES = {
-    "cust": "customer",
-    "customers": "customer",
-    "users": "user",
-    "kd": "kunde",
-    "kunden": "kunde",
-    "mitglieds": "mitglied",
-    "patienten": "patient",
-}
 _JOINED_ENDINGS = ("id", "no", "nr", "number", "nummer", "code", "key", "kennung", *_NAMES)
 """Endings of words such as `Kundennummer` and `customerid`."""
 
 
 def personal_columns(columns: Mapping[str, ColumnProfile]) -> dict[str, str]:
     """Return the names of columns that can identify a person directly, with the reason."""
-    reasons = {name: _why_personal(column, "") for name, column in columns.items()}
-    context: _OtherColumns = ""
-    if any(reasons.values()):
-        context = "data"
-    elif any(is_key_name(name) and is_person_key(c) for name, c in columns.items()):
-        context = "keys"
-    return {
-        name: reason
-        for name, column in columns.items()
-        if (reason := reasons[name] or _why_personal(column, context))
-    }
+    reasons = {name: _why_personal(column) for name, column in columns.items()}
+    has_keys = any(is_key_name(name) and is_person_key(c) for name, c in columns.items())
+    if has_keys or any(reasons.values()):
+        for name, column in columns.items():
+            reasons[name] = reasons[name] or _why_personal_next_to_others(column)
+    return {name: reason for name, reason in reasons.items() if reason}
 
 
-def _why_personal(column: ColumnProfile, context: _OtherColumns) -> str:
-    """Return why a column can identify a person; empty if nothing shows it.
-
-    :param context: the personal content of other columns.
-    """
+def _why_personal(column: ColumnProfile) -> str:
+    """Return why a column can identify a person; empty if nothing shows it."""
     if column.has_parts:
         return ""
     if column.is_mostly("email"):
@@ -95,16 +77,19 @@ def _why_personal(column: ColumnProfile, context: _OtherColumns) -> str:
     if column.count_like("email") or column.count_like("phone") > 0:
         return "e-mail addresses or phone numbers among its values"
     words = _known_words(column.words)
-    has_full_names = column.is_mostly("full_name")
-    if words & _PERSONS and (words & _NAMES or has_full_names):
+    if words & _PERSONS and (words & _NAMES or column.is_mostly("full_name")):
         return "looks like names of people"
+    return ""
+
+
+def _why_personal_next_to_others(column: ColumnProfile) -> str:
+    """Return why a column can identify a person if others of its file do."""
     has_text = 2 * column.matching_rows(r".*\pL.*") > column.filled_rows
-    if not context or not has_text or len(column.words) != 1:
+    if column.has_parts or not has_text or len(column.words) != 1:
         return ""
-    if words & _NAMES and (context == "data" or has_full_names):
-        return "a name, beside others that tell of people"
-    is_person = _is_person(column)
-    return "named as a person, beside others that tell of people" if is_person else ""
+    if _known_words(column.words) & _NAMES:
+        return "a name, next to columns about people"
+    return "named as a person, next to columns about people" if _is_person(column) else ""
 
 
 def has_full_names(column: ColumnProfile) -> bool:
@@ -126,20 +111,17 @@ def is_person_key(column: ColumnProfile) -> bool:
 
 
 def _is_person(column: ColumnProfile) -> bool:
-    (*qualifiers, word) = column.words or ("",)
-    return not qualifiers and _ALIASES.get(word, word) in _HUMANS
+    return len(column.words) == 1 and column.words[0] in _HUMANS
 
 
 def _known_words(words: Iterable[str]) -> set[str]:
-    """Return words without aliases; of joined words both parts."""
-    known: set[str] = set()
+    """Return words, and both parts of joined words."""
+    known = set(words)
     for word in words:
-        known.add(_ALIASES.get(word, word))
         for ending in _JOINED_ENDINGS:
             stem = word.removesuffix(ending)
-            person = _ALIASES.get(stem, stem)
-            if stem != word and person in _HUMANS:
-                known |= {person, ending}
+            if stem != word and stem in _HUMANS:
+                known |= {stem, ending}
     return known
 
 

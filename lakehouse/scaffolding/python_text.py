@@ -1,147 +1,93 @@
-"""Python code as the formatter leaves it."""
+"""Python files from templates, formatted by ruff."""
 
-import re
+import subprocess
 import textwrap
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
-
-CONFIRM = "Guessed from {source}; confirm or correct, then delete these lines:"
-_TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|[\[({]|[\])}]|,')
-_MODULE = """\
-{docstring}
-
-from __future__ import annotations
-
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-{imports}
+from ruff import find_ruff_bin
+
+from lakehouse.errors import LakehouseError
+from lakehouse.tables.quoting import shown
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from jinja2 import Environment
 
-{declaration}
-
-
-{decorator}
-def {name}({parameter}: DataFrame) -> DataFrame:
-{description}
-{body}
-"""
+CONFIRM = "Guessed from {source}; confirm or correct, then delete these lines:"
+_WIDTH = 84
+"""Of comments and docstrings, which ruff does not wrap; projects allow this or more."""
 
 
-@dataclass(frozen=True)
-class AssetModule:
-    """A file that declares a table and its asset.
+def render(template: str, **values: object) -> str:
+    """Return the text of a new file; it can have imports that are not used."""
+    return _environment().get_template(template).render(values)
 
-    `doc` describes the rows of the table, `parameter` is that of the asset's function.
+
+@cache
+def _environment() -> "Environment":
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(  # noqa: S701  Python is no HTML.
+        loader=PackageLoader("lakehouse.scaffolding"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {
+        "repr": repr,
+        "docstring": docstring,
+        "uncapitalized": lambda text: text[:1].lower() + text[1:],
+    }
+    return environment
+
+
+def formatted(text: str, path: Path, root: Path, package: str) -> str:
+    """Return code without unused imports, formatted with the settings for a path.
+
+    :param root: the folder of the project.
+    :param package: the package of the project, whose imports are a section of their own.
+    :raises LakehouseError: ruff does not accept the settings.
     """
-
-    table: str
-    parameter: str
-    doc: str
-    imports: str
-    declaration: str
-    decorator: str
-    body: str
-
-    def text(self, width: int) -> str:
-        """Return the text of the file."""
-        text = _MODULE.format(
-            docstring=docstring(f"`{self.table}`: {self.doc[:1].lower()}{self.doc[1:]}", width),
-            imports=self.imports,
-            declaration=self.declaration.rstrip(),
-            decorator=self.decorator,
-            name=self.table.split(".")[1],
-            parameter=self.parameter,
-            description=textwrap.indent(docstring(self.doc, width - 4), "    "),
-            body=self.body.rstrip(),
+    fix = ("check", "--fix-only", "--fixable=ALL", "--select")
+    # The modules that the new file imports may not exist yet.
+    own_package = ("--config", f"lint.isort.known-first-party=['{package}']")
+    for command in ((*fix, "F401"), (*fix, "I", *own_package), ("format",)):
+        done = subprocess.run(
+            [find_ruff_bin(), *command, "--no-cache", "--quiet", "--stdin-filename", path, "-"],
+            cwd=root,
+            input=text,
+            capture_output=True,
+            encoding="utf-8",
+            check=False,
         )
-        return formatted(text, width)
+        if done.returncode:
+            raise LakehouseError(
+                f"ruff cannot format {shown(str(path))}: {done.stderr.strip()}",
+                next_step="Correct the settings of ruff in the project.",
+            )
+        text = done.stdout
+    return text
 
 
-def formatted(text: str, width: int) -> str:
-    """Return code without long lines: brackets have one part per line."""
-    return "".join(f"{part}\n" for line in text.splitlines() for part in _split(line, width))
-
-
-def _split(line: str, width: int) -> list[str]:
-    """Split a long line at its last brackets that are in no other brackets."""
-    code = line.lstrip(" ")
-    indent = line[: len(line) - len(code)]
-    if len(line) <= width or code.startswith(("#", '"""')):
-        return [line]
-    if code.startswith("from ") and "(" not in code:
-        head, _, names = line.partition(" import ")
-        line = f"{head} import ({names})"
-    depth, marks = 0, list[int]()
-    for token in _TOKEN.finditer(line):
-        if token.group() in tuple("[({"):
-            depth += 1
-            marks = [token.start()] if depth == 1 else marks
-        elif token.group() in tuple("])}"):
-            depth -= 1
-            marks += [token.start()] if depth == 0 else []
-        elif token.group() == "," and depth == 1:
-            marks.append(token.start())
-    if len(marks) < 2:
-        return [line]
-    parts = [line[a + 1 : b].strip() for a, b in pairwise(marks)]
-    lines = [line[: marks[0] + 1]]
-    for part in filter(None, parts):
-        lines += _split(f"{indent}    {part},", width)
-    return [*lines, indent + line[marks[-1] :]]
-
-
-def quoted_text(text: str) -> str:
-    """Return a text as a literal, in double quotes if that needs no escape."""
-    plain = repr(text)
-    return f'"{plain[1:-1]}"' if plain.startswith("'") and '"' not in plain else plain
-
-
-def quoted_list(texts: Iterable[str]) -> str:
-    """Return texts as a list."""
-    return f"[{', '.join(map(quoted_text, texts))}]"
-
-
-def docstring(text: str, width: int) -> str:
+def docstring(text: str) -> str:
     """Return a docstring, wrapped if it does not fit on one line with its quotes."""
-    if len(text) + 6 <= width:
+    if len(text) + 6 <= _WIDTH:
         return f'"""{text}"""'
-    return "\n".join([*textwrap.wrap(f'"""{text}', width - 3), '"""'])
+    return "\n".join([*textwrap.wrap(f'"""{text}', _WIDTH), '"""'])
 
 
-def comments(title: str, notes: Sequence[str], width: int) -> str:
+def comments(title: str, notes: Sequence[str]) -> str:
     """Return a title and notes as lines of a comment; empty if there are no notes."""
-    if not notes:
-        return ""
-    lines = textwrap.wrap(title, width, initial_indent="# ", subsequent_indent="# ")
+    lines = [f"# {title}"] if notes else []
     for note in notes:
         lines += textwrap.wrap(
             note,
-            width,
+            _WIDTH,
             initial_indent="# - ",
             subsequent_indent="#   ",
             break_on_hyphens=False,
         )
     return "".join(f"{line}\n" for line in lines)
-
-
-def import_lines(imports: Iterable[tuple[str, str]], package: str, width: int) -> str:
-    """Return imports in the formatter's order, those of the project in a section of their own.
-
-    :param imports: modules with a name each, such as `A` or `A as B`.
-    :param package: the package of the project's assets.
-    """
-    own = package.split(".")[0]
-    by_line: dict[tuple[bool, str, bool], set[str]] = {}
-    for module, name in imports:
-        is_own = own != "lakehouse" and module.split(".")[0] == own
-        by_line.setdefault((is_own, module, " as " in name), set()).add(name)
-    sections: dict[bool, list[str]] = {}
-    for (is_own, module, _), names in sorted(by_line.items()):
-        # Constants precede classes, and classes functions.
-        ordered = sorted(names, key=lambda name: (not name.isupper(), name[0].islower(), name))
-        line = f"from {module} import {', '.join(ordered)}"
-        sections.setdefault(is_own, []).extend(_split(line, width))
-    return "\n\n".join("\n".join(lines) for lines in sections.values())

@@ -1,8 +1,7 @@
-"""The distinct values of a column, and how many rows have none."""
+"""The distinct values of a column, and the words of its name."""
 
 import re
 import unicodedata
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,22 +31,20 @@ class ColumnProfile:
 
     name: str
     file_type: str
-    """Its type in files that have types, see `file_types.column_type`."""
+    """Its type in files; empty in CSV, and for numbers in JSON."""
     rows: int
     values: Any
     """Distinct values without surrounding spaces, as an Arrow array."""
     counts: Any
-    """The number of rows of each value."""
-    blank_rows: int
-    """Rows with spaces only, or with an empty text in a format that distinguishes it from NULL."""
-    nothing: Mapping[str, int]
-    """Rows per word that means that there is no value, such as `NA`."""
+    has_blanks: bool
+    """Whether a row has spaces or an empty text, other than a missing value."""
+    nothing: tuple[str, ...]
+    """Words that mean that there is no value, such as `NA`."""
     has_spaces: bool
     """Whether two texts differ in surrounding spaces only."""
 
     @property
     def filled_rows(self) -> int:
-        """Rows with a value."""
         return pc.sum(self.counts).as_py() or 0
 
     @property
@@ -62,16 +59,15 @@ class ColumnProfile:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The words of its name."""
         return words_of(self.name)
 
     def all_match(self, pattern: str) -> bool:
         """Whether there are values, and a regular expression matches each completely."""
-        return len(self.values) > 0 and all_match(self.values, pattern)
+        return len(self.values) > 0 and bool(pc.all(matches(self.values, pattern)).as_py())
 
     def any_match(self, pattern: str) -> bool:
         """Whether a regular expression matches a value completely."""
-        return any_match(self.values, pattern)
+        return bool(pc.any(matches(self.values, pattern)).as_py())
 
     def matching_rows(self, pattern: str) -> int:
         """Return how many rows have a value that matches completely."""
@@ -98,32 +94,17 @@ def profile_column(name: str, file_type: str, texts: Any) -> ColumnProfile:
     is_blank = matches(values, "").fill_null(False)
     is_nothing = pc.is_in(values, pa.array(sorted(NOTHING)))
     is_value = pc.and_not(pc.is_valid(values), pc.or_(is_blank, is_nothing))
-    # In CSV, a field without text is a NULL.
-    is_space = is_blank if file_type else pc.and_not(is_blank, matches(raw, ""))
     filled = values.filter(is_value)
-    words = zip(
-        values.filter(is_nothing).to_pylist(),
-        counts.filter(is_nothing).to_pylist(),
-        strict=True,
-    )
-    nothing: dict[str, int] = {}
-    for word, rows in words:
-        nothing[word] = nothing.get(word, 0) + rows
     return ColumnProfile(
         name,
         file_type,
         rows=len(texts),
         values=filled,
         counts=counts.filter(is_value),
-        blank_rows=pc.sum(counts.filter(is_space)).as_py() or 0,
-        nothing=dict(sorted(nothing.items())),
+        has_blanks=bool(pc.any(is_blank).as_py()),
+        nothing=tuple(sorted({*values.filter(is_nothing).to_pylist()})),
         has_spaces=len(pc.unique(filled)) < len(filled),
     )
-
-
-def is_nothing(text: str) -> bool:
-    """Whether a text means that there is no value."""
-    return not text.strip() or text.strip() in NOTHING
 
 
 def matches(values: Any, pattern: str) -> Any:
@@ -131,18 +112,7 @@ def matches(values: Any, pattern: str) -> Any:
     return pc.match_substring_regex(values, f"^(?:{pattern})$")
 
 
-def all_match(values: Any, pattern: str) -> bool:
-    """Whether a regular expression matches all values completely."""
-    return bool(pc.all(matches(values, pattern)).as_py())
-
-
-def any_match(values: Any, pattern: str) -> bool:
-    """Whether a regular expression matches a value completely."""
-    return bool(pc.any(matches(values, pattern)).as_py())
-
-
 def word_set(words: str) -> frozenset[str]:
-    """Return the words of a text."""
     return frozenset(words.split())
 
 

@@ -6,46 +6,15 @@ from types import ModuleType
 
 from lakehouse.errors import UsageError
 from lakehouse.scaffolding.key_columns import is_key_name
-from lakehouse.scaffolding.python_text import (
-    AssetModule,
-    comments,
-    import_lines,
-    quoted_list,
-    quoted_text,
-)
+from lakehouse.scaffolding.python_text import render
 from lakehouse.tables import types
 from lakehouse.tables.column import Column
 from lakehouse.tables.quoting import identifier
 from lakehouse.tables.table import IcebergTable, Merge
 
-_IMPORTS = (
-    ("lakehouse.iceberg.read.inputs", "latest"),
-    ("lakehouse.orchestration.iceberg_asset", "iceberg_asset"),
-    ("lakehouse.tables.table", "Column"),
-    ("lakehouse.tables.table", "IcebergTable"),
-)
-_OPTIONAL_IMPORTS = {
-    "Overwrite": "lakehouse.tables.table",
-    "by_day": "lakehouse.tables.table",
-    "not_null": "lakehouse.iceberg.rules.rows",
-    "unique": "lakehouse.iceberg.rules.unique_and_references",
-}
-"""Modules by the names that only some tables use."""
-_Parts = tuple[str, str, list[Column], list[str], str]
-"""Comment, note, columns, options and the function's body."""
 _SUMMED_DIGITS = 10
 """Spark adds these digits to the type of a decimal's sum."""
 _SUMMED = {"int": "bigint", "bigint": "bigint", "float": "double", "double": "double"}
-_DECLARATION = """\
-TABLE = IcebergTable(
-    name="{name}",
-    comment={comment},
-    columns=[
-        {columns}
-    ],
-    {options}
-)
-"""
 
 
 @dataclass(frozen=True)
@@ -55,11 +24,6 @@ class Source:
     table: IcebergTable
     module: str
     name: str
-
-    @property
-    def alias(self) -> str:
-        """Its name in the new file."""
-        return self.table.short_name.upper()
 
     @property
     def day(self) -> str | None:
@@ -90,82 +54,37 @@ def source_of(modules: Iterable[ModuleType], table: IcebergTable) -> Source:
     return Source(table, module_name, name)
 
 
-def table_text(name: str, source: Source, package: str, width: int) -> str:
-    """Return the text of the file that declares a table."""
-    kind = _daily if source.day else _copied
-    comment, note, columns, options, body = kind(source)
-    by = f", by={quoted_text(source.day)}" if source.day else ""
-    read = f"latest({source.alias}{by})"
-    code = " ".join([read, *options])
-    imports = [(source.module, f"{source.name} as {source.alias}"), *_IMPORTS]
-    imports += [(module, used) for used, module in _OPTIONAL_IMPORTS.items() if used in code]
-    parameter = source.table.short_name
-    declaration = _DECLARATION.format(
+def table_text(name: str, source: Source) -> str:
+    """Return the text of the file that declares a table: sums per day, or the rows themselves."""
+    table, day = source.table, source.day
+    rows = table.short_name
+    if day is None:
+        # Columns that identify people, and those of the source, are left out.
+        columns = [c for c in table.columns if not c.personal and not c.name.startswith("_")]
+        sums = []
+    else:
+        is_taken = rows.lower() in {column.name.lower() for column in table.columns}
+        count = f"{rows}_rows" if is_taken else rows
+        summed = [column for column in table.columns if _can_be_summed(table, column)]
+        columns = [table.column(day), Column(count, "bigint", "How many rows there are.")]
+        columns += [Column(c.name, _sum_type(c), f"Sum of {c.name}.") for c in summed]
+        sums = [f"count(1) AS {_sql_name(count)}"]
+        sums += [f"sum({_sql_name(c.name)}) AS {_sql_name(c.name)}" for c in summed]
+    return render(
+        "table.py.jinja",
         name=name,
-        comment=quoted_text(comment),
-        columns="\n        ".join(f"{_column(column)}," for column in columns),
-        options="\n    ".join(f"{option}," for option in options),
+        source=source,
+        alias=rows.upper(),
+        comment=f"Counts and sums of {table.name} per day."
+        if day
+        else f"The rows of {table.name}.",
+        columns=columns,
+        day=day,
+        key=table.write.on if isinstance(table.write, Merge) else (),
+        subject=table.subject if table.subject in {column.name for column in columns} else None,
+        rows=rows,
+        sums=sums,
     )
-    return AssetModule(
-        name,
-        parameter,
-        comment,
-        import_lines(imports, package, width),
-        comments("A first version, to be changed:", [note], width) + declaration,
-        f'@iceberg_asset(TABLE, inputs={{"{parameter}": {read}}})',
-        body,
-    ).text(width)
-
-
-def _daily(source: Source) -> _Parts:
-    """Count the rows of each day, and sum its numbers."""
-    table, day = source.table, str(source.day)
-    is_taken = table.short_name.lower() in {column.name.lower() for column in table.columns}
-    count = f"{table.short_name}_rows" if is_taken else table.short_name
-    summed = [column for column in table.columns if _can_be_summed(table, column)]
-    columns = [table.column(day), Column(count, "bigint", "How many rows there are.")]
-    columns += [
-        Column(column.name, _sum_type(column), f"Sum of {column.name}.") for column in summed
-    ]
-    sums = [f"count(1) AS {_sql_name(count)}"]
-    sums += [f"sum({_sql_name(c.name)}) AS {_sql_name(c.name)}" for c in summed]
-    terms = ", ".join(f"expr({quoted_text(sql)})" for sql in sums)
-    key = quoted_text(day)
-    return (
-        f"Counts and sums of {table.name} per day.",
-        "Each number is summed; delete sums without a meaning, such as those of prices.",
-        columns,
-        [
-            f"write=by_day({key}, like={source.alias})",
-            f"rules=[not_null({key}), unique({key})]",
-        ],
-        "    from pyspark.sql.functions import expr\n\n"
-        f"    return {table.short_name}.groupBy({key}).agg({terms})",
-    )
-
-
-def _copied(source: Source) -> _Parts:
-    """Copy the rows without columns that identify people."""
-    table = source.table
-    kept = [c for c in table.columns if not c.personal and not c.name.startswith("_")]
-    names = [column.name for column in kept]
-    options = ["write=Overwrite()"]
-    if isinstance(table.write, Merge):
-        options.append(f"rules=[unique({', '.join(map(quoted_text, table.write.on))})]")
-    if table.subject in names:
-        options.append(f"subject={quoted_text(str(table.subject))}")
-    return (
-        f"The rows of {table.name}.",
-        "Columns that identify people, and those of the source, are left out.",
-        kept,
-        options,
-        f"    return {table.short_name}.select({quoted_list(names)[1:-1]})",
-    )
-
-
-def _column(column: Column) -> str:
-    parts = [column.name, column.type, *([column.doc] if column.doc else [])]
-    return f"Column({', '.join(map(quoted_text, parts))})"
 
 
 def _can_be_summed(table: IcebergTable, column: Column) -> bool:

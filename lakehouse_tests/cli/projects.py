@@ -13,12 +13,12 @@ from lakehouse.scaffolding.begin_project import begin_project
 @contextmanager
 def project_at(root: Path, patch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Make a project, work in it, and forget its modules afterwards."""
-    begun = begin_project(root, None, "0.1.0")
+    begin_project(root, None, "0.1.0")
     patch.chdir(root)
     patch.setattr(sys, "path", [*sys.path])
     patch.delenv("LAKEHOUSE_HOME", raising=False)
     yield root
-    forget(begun.package)
+    forget(root.name)
 
 
 def forget(package: str) -> None:

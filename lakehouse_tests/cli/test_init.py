@@ -168,7 +168,7 @@ def test_what_a_repository_begins_with_is_kept(call, tmp_path):
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("pyproject.toml", "is there already, and has no [tool.lakehouse]"),
+        ("pyproject.toml", "is already there with other content; nothing was written"),
         ("shop/definitions.py", "is already there with other content; nothing was written"),
         ("conftest.py", "is already there with other content; nothing was written"),
     ],
@@ -186,13 +186,13 @@ def test_a_folder_of_something_else_is_refused(call, tmp_path, path, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["json"], "There is a package json in this Python already"),
-        (["pandas"], "There is a package pandas in this Python already"),
-        (["x", "--name", "lakehouse"], "There is a package lakehouse"),
-        (["2026"], "The name of the package is ''; expected"),
-        (["x", "--name", "My Shop"], "The name of the package is 'My Shop'; expected"),
-        (["x", "--name", "class"], "The name of the package is 'class'; expected"),
-        (["file"], "is a file; expected a folder"),
+        (["json"], "'json', which is another package"),
+        (["pandas"], "'pandas', which is another package"),
+        (["x", "--name", "lakehouse"], "'lakehouse', which is another package"),
+        (["2026"], "The name of the package is '', which cannot be one"),
+        (["x", "--name", "My Shop"], "'My Shop', which cannot be one"),
+        (["x", "--name", "class"], "'class', which cannot be one"),
+        (["file"], "Directory 'file' is a file"),
         ([""], "FOLDER is empty"),
         ([], "Missing argument 'FOLDER'"),
     ],
@@ -211,7 +211,7 @@ def test_a_folder_in_a_project_is_refused(call, project):
     ran = call("init", "shop")
 
     assert ran.code == 2
-    assert f"shop lies in the project shop ({project}); expected a folder" in ran.err[0]
+    assert f"shop lies in the project of {project}; expected a folder" in ran.err[0]
     assert not (project / "shop" / "pyproject.toml").exists()
 
 
@@ -274,7 +274,7 @@ def test_a_missing_file_is_told_before_anything_is_asked(call, project, monkeypa
     ran = call("new", "feed", "nowhere.csv")
 
     assert ran.code == 2
-    assert "nowhere.csv is not there; expected a file" in ran.err[0]
+    assert "File 'nowhere.csv' does not exist" in " ".join(ran.err)
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,10 @@ def test_what_cannot_be_told_is_said(lakehouse, tmp_path, assets):
     path = put(tmp_path, "dues.csv", kinds.AMBIGUOUS)
     ran = lakehouse("new", "feed", str(path), "--time-zone", "UTC", "--into", str(assets))
 
-    assert "  stays text: due: dates of which the day or the month may come first." in ran.out
+    assert (
+        "  stays text: due: dates in several forms, or of which the day or the month may come first."
+        in ran.out
+    )
 
 
 @pytest.mark.parametrize(

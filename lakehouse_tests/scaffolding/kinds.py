@@ -4,11 +4,6 @@ import gzip
 from collections.abc import Mapping
 from pathlib import Path
 
-
-def _day(n: int) -> str:
-    return f"{1 + n % 28}.3.2026" if n < 20 else f"2026-03-{1 + n % 28:02}"
-
-
 ORDERS = "order_id,ordered_at,customer_id,amount,paid\n" + "".join(
     f"{1000 + n},2026-03-{1 + n // 5:02} {8 + n % 10}:30,{n % 7},{n}.50,{'true' if n % 3 else 'false'}\n"
     for n in range(40)
@@ -17,12 +12,8 @@ BOM = "\ufeff" + "id,name\r\n" + "".join(f"{n},row {n}\r\n" for n in range(12))
 DECIMAL_COMMAS = "artikel_nr,preis,gewicht\n" + "".join(
     f'A{n},"{n},{n % 10}5","1.{n:03},5"\n' for n in range(100, 130)
 )
-GROUPED_POINTS = "sku,amount\n" + "".join(f'S{n},"1,{n:03}.50"\n' for n in range(100, 120))
 DAY_FIRST = "entry,posted_on,amount\n" + "".join(
     f"E{n},{1 + n % 28}.{1 + n % 12}.2025,{n}.5\n" for n in range(60)
-)
-ISO_DAYS = "entry,posted_on,amount\n" + "".join(
-    f"F{n},2025-{1 + n % 12:02}-{1 + n % 28:02},{n}.5\n" for n in range(60)
 )
 EMPTY_COLUMNS = "id,remark,discount,kind\n" + "".join(f"{n},,,x\n" for n in range(20))
 PEOPLE = "Customer No,First Name,e-mail,Phone,Größe,Joined\n" + "".join(
@@ -46,7 +37,7 @@ WEATHER = "location,date,precipitation,weather\n" + "".join(
     for place in ("coast", "hill", "lake", "town", "valley")
 )
 SEMICOLONS = "\ufeffKunden-Nr;Datum;Betrag;Ort, Land\r\n" + "".join(
-    f"{4000 + n};{_day(n)};{n},{n % 10}0;Köln, DE\r\n" for n in range(40)
+    f"{4000 + n};{1 + n % 28}.3.2026;{n},{n % 10}0;Köln, DE\r\n" for n in range(40)
 )
 TABS = "sku\tday\tamount\n" + "".join(
     f"S{n}\t2026-05-{1 + n // 8:02}\t{n}.5\n" for n in range(32)
@@ -68,7 +59,6 @@ READABLE: Mapping[str, str] = {
     "orders": ORDERS,
     "marked": BOM,
     "commas": DECIMAL_COMMAS,
-    "grouped": GROUPED_POINTS,
     "day_first": DAY_FIRST,
     "empty": EMPTY_COLUMNS,
     "people": PEOPLE,
@@ -88,16 +78,16 @@ READABLE: Mapping[str, str] = {
 }
 """What a declaration is written for, by the name of the feed."""
 REFUSED: Mapping[str, tuple[bytes, str]] = {
-    "latin": ("id,stra\xdfe\n1,a\n".encode("latin-1"), "is not UTF-8"),
+    "latin": ("id,stra\xdfe\n1,a\n".encode("latin-1"), "not UTF-8"),
     "latin_rows": ("id,ort\n1,K\xf6ln\n".encode("latin-1"), "not UTF-8"),
     "no_header": (
         b"1,ada@mail.example,2026-01-01\n2,b@mail.example,2026-01-02\n",
         "holds numbers, dates or addresses",
     ),
-    "empty_file": (b"", "no first row"),
+    "empty_file": (b"", "an empty file"),
     "ragged": (b"id,secret\n1,hunter2,x\n", "a ragged row"),
     "open_quote": (b'id,secret\n1,"hunter2\n', "a quote that is never closed"),
-    "unnamed": (b"id,,x,\n1,2,3,4\n", "names none of the columns 2, 4 of 4"),
+    "unnamed": (b"id,,x,\n1,2,3,4\n", "more than once"),
     "header_only": (b"id,amount,day\n", "there is no row"),
     "separator_line": (b"sep=;\nno;amount\n1;12,50\n", "found 'sep=;' in line 1"),
     "preamble": (

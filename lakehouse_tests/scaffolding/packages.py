@@ -11,7 +11,7 @@ from lakehouse.scaffolding.assets_package import AssetsFolder, assets_folder_of
 from lakehouse.scaffolding.begin_project import write_files
 from lakehouse.scaffolding.feed_plan import plan_feed
 from lakehouse.scaffolding.feed_text import feed_files
-from lakehouse.scaffolding.samples import open_samples, read_samples
+from lakehouse.scaffolding.samples import read_samples
 
 TODAY = date(2026, 6, 1)
 
@@ -27,7 +27,7 @@ def empty_project(folder: Path, package: str) -> AssetsFolder:
 def begin_feed(
     project: AssetsFolder, name: str, *paths: Path, time_zone: str = "UTC"
 ) -> list[Path]:
-    plan = plan_feed(read_samples(open_samples(paths)), name, time_zone, TODAY)
+    plan = plan_feed(read_samples(paths), name, time_zone, TODAY)
     return write_files(feed_files(plan, project))
 
 

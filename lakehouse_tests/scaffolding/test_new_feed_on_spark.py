@@ -87,7 +87,6 @@ def test_other_kinds_land(tmp_path, monkeypatch, land, embedded_engine):
     chosen = (
         "people",
         "commas",
-        "grouped",
         "ambiguous",
         "codes",
         "dotted",
@@ -113,9 +112,6 @@ def test_other_kinds_land(tmp_path, monkeypatch, land, embedded_engine):
     assert one("SELECT sum(preis), sum(gewicht) FROM silver.commas") == [
         sum(Decimal(f"{n}.{n % 10}5") for n in range(100, 130)),
         sum(Decimal(f"1{n:03}.5") for n in range(100, 130)),
-    ]
-    assert one("SELECT sum(amount) FROM silver.grouped") == [
-        sum(Decimal(f"1{n:03}.50") for n in range(100, 120))
     ]
     assert one("SELECT count(*), min(due) FROM silver.ambiguous") == [40, "01/01/2025"]
     assert one("SELECT count(*), sum(precipitation), max(date) FROM silver.weather") == [

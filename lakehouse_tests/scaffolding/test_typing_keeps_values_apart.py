@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from lakehouse.scaffolding.column_readings import reading_of
 from lakehouse.scaffolding.feed_plan import PlannedColumn
 from lakehouse.scaffolding.feed_text import conversion
-from lakehouse.scaffolding.sampled_column import is_nothing, profile_column
+from lakehouse.scaffolding.sampled_column import NOTHING, profile_column
 from lakehouse.tables import written_forms
 from lakehouse.tables.casts import cast_sql
 from lakehouse_tests.examples import examples
@@ -80,7 +80,7 @@ def typed_sql(column: str, planned: PlannedColumn) -> str:
 def merged(name: str, texts: list[str], values: list[object]) -> dict[object, list[str]]:
     equal: dict[object, list[str]] = {}
     for text, value in zip(texts, values, strict=True):
-        if value is not None and not is_nothing(text):
+        if value is not None and text.strip() not in ("", *NOTHING):
             equal.setdefault(value, []).append(text)
     return {value: same for value, same in equal.items() if len(same) > 1}
 

@@ -52,7 +52,7 @@ def near(path: Path) -> str:
 
 
 @command("init")
-@click.argument("folder")
+@click.argument("folder", type=click.Path(file_okay=False))
 @click.option("--name", help="Name of its package; default: the name of the folder.")
 def init(state: State, folder: str, name: str | None) -> None:
     """Make FOLDER a project of your own.

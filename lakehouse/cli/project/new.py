@@ -29,7 +29,11 @@ _ZONE_HINT = "such as UTC or Europe/London"
 
 @command("feed")
 @click.argument(
-    "paths", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path)
+    "paths",
+    metavar="FILE...",
+    nargs=-1,
+    required=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
 )
 @click.option("--name", help="Name of the feed; default: the common prefix of the file names.")
 @click.option(
@@ -56,14 +60,13 @@ def feed(
     from lakehouse.scaffolding.begin_project import write_files
     from lakehouse.scaffolding.feed_plan import plan_feed
     from lakehouse.scaffolding.feed_text import feed_files
-    from lakehouse.scaffolding.samples import open_samples, read_samples
+    from lakehouse.scaffolding.samples import read_samples
 
-    files = open_samples(paths)
     folder = folder_in(state, into)
     feed_name = _checked_name(name) if name is not None else _common_name(paths)
     zone = _zone(time_zone)
     with state.progress(f"Reading {count(len(paths), 'file')}"):
-        plan = plan_feed(read_samples(files), feed_name, zone, datetime.now(UTC).date())
+        plan = plan_feed(read_samples(paths), feed_name, zone, datetime.now(UTC).date())
     if folder.is_of_project and not folder.table_path(plan.bronze).exists():
         _check_is_new(state, plan)
     texts = feed_files(plan, folder)
@@ -134,8 +137,7 @@ def _check_is_new(state: State, plan: "FeedPlan") -> None:
 def _print_guesses(plan: "FeedPlan") -> None:
     from lakehouse.scaffolding.feed_notes import bronze_notes, silver_notes, unclear_notes
 
-    part = "" if plan.samples.is_complete else ", the first of more"
-    click.echo(f"Guessed from {plan.source}{part}; please confirm:")
+    click.echo(f"Guessed from {plan.source}; please confirm:")
     for note in (*bronze_notes(plan), *silver_notes(plan)):
         click.echo(f"  {note}")
     for note in unclear_notes(plan):
@@ -201,8 +203,7 @@ def table(state: State, name: str, source: str, into: Path | None) -> None:
     folder = folder_in(state, into)
     declared = state.computed_table(source)
     read = source_of(state.project.modules, declared)
-    text = table_text(name, read, folder.package, folder.line_length)
-    texts = folder.with_packages({folder.table_path(name): text})
+    texts = folder.completed({folder.table_path(name): table_text(name, read)})
     print_written(texts, write_files(texts))
     click.echo("Next:")
     click.echo(f"  lakehouse plan {name}")

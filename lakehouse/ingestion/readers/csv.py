@@ -134,7 +134,7 @@ class ClosingQuotes:
         elif match["closed"] is not None:
             self._before = _CLOSED
         else:
-            self._end(match.string[: match.end()][-1:])
+            self._end(match.string[match.end() - 1 : match.end()])
 
     def _end(self, text: bytes) -> None:
         """Store the state after a text that ends outside of quotes."""

@@ -1,0 +1,1 @@
+"""Templates of the files that `lakehouse new` writes."""
