@@ -56,7 +56,7 @@ from lakehouse.spark.session_configuration import (
     shared_configuration,
     with_java_options,
 )
-from lakehouse.spark.spark_address import read_master, require_connect, require_master
+from lakehouse.spark.spark_address import require_connect, require_master
 from lakehouse.spark.spark_folders import (
     last_words,
     log_file,
@@ -250,9 +250,8 @@ def _first(settings: Settings, java_options: Sequence[str] | None) -> "SparkSess
         return _connected(LazyPySparkResource(spark_config=configuration).spark_session)
     require_master(settings.spark_master)
     require_python(settings)
-    state = read_master(settings.cluster, settings.spark_master)
     archive = archive_configuration(settings)
-    configuration = session_configuration(settings, state=state, archive=archive)
+    configuration = session_configuration(settings, archive=archive)
     _start_jvm(settings, configuration, java_options)
     session: SparkSession = LazyPySparkResource(spark_config=configuration).spark_session
     return session

@@ -36,7 +36,6 @@ pytestmark = pytest.mark.e2e
 WAIT = "LAKEHOUSE_EXECUTOR_WAIT_SECONDS"
 HOPELESS = {WAIT: "2"}
 """For a command that gets no executor, however long it waits."""
-_NAME = "lakehouse nightly"
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +50,6 @@ def server(mortal_cluster: SparkCluster, account: Settings) -> Iterator[ConnectS
     # By itself Spark makes 200 partitions of a shuffle of two rows; and what is printed gives idle
     # executors back.
     given = {
-        "spark.app.name": _NAME,
         "spark.sql.shuffle.partitions": "2",
         "spark.dynamicAllocation.enabled": "false",
     }
@@ -150,8 +148,7 @@ def test_a_command_beside_one_that_holds_all_cores_says_so_in_one_line(
     assert second.status() == 1
     (line,) = lines_of(second)
     assert f"No executor came within 2 s on {mortal_cluster.url}" in line
-    assert "0 of its 2 cores" in line
-    assert f"{_NAME} (app-" in line
+    assert f"{mortal_cluster.web_url} lists" in line
 
 
 @pytest.mark.soak
@@ -203,7 +200,7 @@ def test_without_workers_a_run_publishes_and_continues_with_new_ones(
             start_two(mortal_cluster)
         assert child.result() == 0
     (line,) = lines_of(other)
-    assert f"No executor came within 2 s on {mortal_cluster.url}: it has no worker." in line
+    assert f"No executor came within 2 s on {mortal_cluster.url}; " in line
     fruits.check()
 
 

@@ -70,11 +70,9 @@ def connect_conf(state: State, jar_folder: str | None) -> None:
         properties_text,
         server_configuration,
     )
-    from lakehouse.spark.spark_address import read_master
 
     settings = state.settings
-    cluster = read_master(settings.cluster, settings.spark_master)
-    configuration = server_configuration(settings, jar_folder, cluster)
+    configuration = server_configuration(settings, jar_folder)
     click.echo(f"# What a Spark Connect server of Spark {pyspark.__version__} is started with.")
     click.echo(f"# spark-submit --properties-file FILE --class {SERVER_CLASS} spark-internal")
     if settings.deployment == "aws":

@@ -37,7 +37,7 @@ from lakehouse.spark.connect_server import lacking
 from lakehouse.spark.executor_archive import require_archive
 from lakehouse.spark.jvm_class_archive import archive_path, archive_problem
 from lakehouse.spark.session_configuration import driver_memory
-from lakehouse.spark.spark_address import place_of, problem_of, read_master, require_master
+from lakehouse.spark.spark_address import place_of, problem_of, require_master
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -231,7 +231,8 @@ def _classes(settings: Settings) -> str:
 
 def _spark(settings: Settings) -> str:
     if settings.is_on_cluster:
-        return _cluster(settings)
+        require_master(settings.spark_master)
+        return f"{settings.spark_master} answers"
     if not settings.spark_remote:
         return f"in process: {settings.spark_master}, {driver_memory(settings)}"
     place, problem = place_of(settings.spark_remote), problem_of(settings.spark_remote)
@@ -244,18 +245,6 @@ def _spark(settings: Settings) -> str:
         )
     read_staged_object(settings)
     return f"{place} answers, has what tables need, and reads what is staged"
-
-
-def _cluster(settings: Settings) -> str:
-    require_master(settings.spark_master)
-    state = read_master(settings.cluster, settings.spark_master)
-    answers = f"{settings.spark_master} answers"
-    if state is None:
-        return answers
-    free = f"{state.free_cores} of {count(state.cores, 'core')} are free"
-    if not state.workers:
-        raise LakehouseError(f"{answers}, and has no worker", next_step="Start one.")
-    return f"{answers}: {count(len(state.workers), 'worker')}, {free}"
 
 
 def _deployment(settings: Settings) -> str:
