@@ -2,19 +2,15 @@
 
 from collections.abc import Callable
 from threading import Thread
-from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
 from lakehouse.errors import SetupError
-from lakehouse.iceberg.frames.pyspark_internals import cancel_jobs, waits_without_executor
 from lakehouse.settings import Settings
 from lakehouse.spark.spark_address import master_page
 
 if TYPE_CHECKING:
-    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-_POLL_SECONDS = 2.0
 _CANCEL_SECONDS = 5.0
 
 
@@ -90,44 +86,3 @@ class Waiting:
             self._work()
         except Exception as error:
             self._raised.append(error)
-
-
-def watch_executors(context: "SparkContext", settings: Settings, master: str) -> None:
-    """Fail the work of this process's Spark if all executors exited and none starts in time."""
-    Thread(target=_watch_context, args=(context, settings, master), daemon=True).start()
-
-
-def no_executor_left(settings: Settings, master: str) -> SetupError:
-    """Return the error of lost executors; `error_explanations` recognizes its text."""
-    return SetupError(
-        f"All executors on {master} ended in the middle of it, and no other came within"
-        f" {settings.cluster.wait_seconds} s: {_where_users_are(settings, master)}.",
-        next_step=(
-            "What was published stays; the same command again does what is left."
-            " LAKEHOUSE_EXECUTOR_WAIT_SECONDS set to more waits longer."
-        ),
-    )
-
-
-def _watch_context(context: "SparkContext", settings: Settings, master: str) -> None:
-    """Poll the Spark of this process until it exits."""
-    from py4j.protocol import Py4JError
-
-    waits_since: float | None = None
-    while True:
-        sleep(_POLL_SECONDS)
-        try:
-            waits = waits_without_executor(context)
-            if waits is None:
-                return
-            if not waits:
-                waits_since = None
-                continue
-            now, seconds = monotonic(), settings.cluster.wait_seconds
-            waits_since = now if waits_since is None else waits_since
-            if now - waits_since >= seconds:
-                cancel_jobs(context, str(no_executor_left(settings, master)))
-                waits_since = None
-        except (Py4JError, OSError):
-            # The JVM has exited; its callers get an error.
-            return

@@ -47,7 +47,6 @@ from lakehouse.spark.executors import (
     master_of,
     require_executor,
     spark_page,
-    watch_executors,
 )
 from lakehouse.spark.jvm import compiler_options
 from lakehouse.spark.jvm_class_archive import archive_options
@@ -119,8 +118,8 @@ def open_session(
                 _configure(session, settings.cluster)
             register(session, catalog)
             # The check of a server below needs an executor.
-            if settings.spark_remote or (is_first and settings.is_on_cluster):
-                _see_to_executors(key, session, settings, is_first=is_first)
+            if is_first and (settings.spark_remote or settings.is_on_cluster):
+                _require_executor(key, session, settings)
             if is_first and settings.spark_remote and not is_own_server:
                 require_server(session, settings, catalog)
             set_all(session, {"spark.sql.defaultCatalog": catalog.name, _MARK: "yes"})
@@ -144,19 +143,13 @@ def _forget_ended(key: tuple[str, str]) -> None:
         session.stop()
 
 
-def _see_to_executors(
-    key: tuple[str, str], session: "SparkSession", settings: Settings, *, is_first: bool
+def _require_executor(
+    key: tuple[str, str], session: "SparkSession", settings: Settings
 ) -> None:
-    """Wait for an executor if Spark is on a cluster, and limit all later waits for one."""
-    master = master_of(session)
-    if not is_elsewhere(master):
-        return
-    if is_first:
+    """Wait for an executor if Spark is on a cluster."""
+    if is_elsewhere(master_of(session)):
         require_executor(session, settings)
         _pages[key] = spark_page(session, settings)
-    # A client cannot detect that the executors of its server have exited.
-    if not settings.spark_remote:
-        watch_executors(session.sparkContext, settings, master)
 
 
 def page_of_process() -> str:

@@ -28,7 +28,6 @@ from lakehouse_tests.cluster.spark_cluster import SparkCluster, on_account
 from lakehouse_tests.cluster.test_executor_reading import BARE_PYTHON
 from lakehouse_tests.cluster.test_lost_worker import BY_EXECUTORS, kill_working
 from lakehouse_tests.cluster.test_no_executor import ONE
-from lakehouse_tests.cluster.test_no_worker_left import kill_all, start_two
 from lakehouse_tests.conftest import on_empty_account, settings_at
 from lakehouse_tests.processes import KILLED, Child, start, start_command, wait_for
 
@@ -57,6 +56,21 @@ def server(mortal_cluster: SparkCluster, account: Settings) -> Iterator[ConnectS
         mortal_cluster, account, printed_configuration(account) | given
     ) as running:
         yield running
+
+
+def kill_all(cluster: SparkCluster) -> None:
+    """Leave a cluster no worker."""
+    for worker in cluster.workers:
+        if worker.process.poll() is None:
+            worker.kill()
+    cluster.wait_for_workers(0)
+
+
+def start_two(cluster: SparkCluster) -> None:
+    """Give a cluster two workers again."""
+    for _ in range(2):
+        cluster.start_worker()
+    cluster.wait_for_workers(2)
 
 
 def client_of(
