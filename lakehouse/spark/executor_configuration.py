@@ -102,14 +102,6 @@ def archive_configuration(settings: Settings) -> dict[str, str]:
     return {ARCHIVES: f"{archive_file(settings, place).as_uri()}#{_FOLDER}"}
 
 
-def require_python(settings: Settings) -> None:
-    """Check the archive before Spark starts on a cluster; raises SetupError."""
-    if settings.cluster.executor_archive and settings.is_on_cluster:
-        from lakehouse.spark.executor_archive import require_archive
-
-        require_archive(settings, settings.cluster.executor_archive)
-
-
 def send_archive(session: "SparkSession", settings: Settings) -> None:
     """Send the archive once to the executors of a Spark Connect session; raises SetupError.
 
@@ -122,12 +114,11 @@ def send_archive(session: "SparkSession", settings: Settings) -> None:
     # The warm server of a cluster has clients too, whose settings name no server.
     if place is None or not is_elsewhere or not is_remote():
         return
-    from lakehouse.spark.executor_archive import archive_file, require_archive
+    from lakehouse.spark.executor_archive import archive_file
 
     with _sending:
         if session in _have_archive:
             return
-        require_archive(settings, place)
         session.addArtifacts(f"{archive_file(settings, place)}#{_FOLDER}", archive=True)
         session.conf.set(_PYTHON, _UNPACKED)
         _have_archive.add(session)

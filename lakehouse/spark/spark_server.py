@@ -15,7 +15,6 @@ from lakehouse.errors import SetupError
 from lakehouse.settings import Settings
 from lakehouse.spark import jars, jvm
 from lakehouse.spark.connect_server import SERVER_CLASS, properties_text
-from lakehouse.spark.executor_configuration import require_python
 from lakehouse.spark.jvm import GIVES_BACK, KEEPS_LITTLE, LATER_SECOND_COMPILER
 from lakehouse.spark.jvm_class_archive import archive_options
 from lakehouse.spark.processes import Process
@@ -101,7 +100,6 @@ def start(
     import pyspark
 
     require_master(settings.spark_master)
-    require_python(settings)
     jars.require(settings)
     chosen = jvm.prepare(settings)
     prepare_temporary_folder(settings, is_server=True)

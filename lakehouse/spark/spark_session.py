@@ -41,7 +41,7 @@ from lakehouse.spark.connect_server import (
     iceberg_version,
     require_server,
 )
-from lakehouse.spark.executor_configuration import archive_configuration, require_python
+from lakehouse.spark.executor_configuration import archive_configuration
 from lakehouse.spark.executors import (
     is_elsewhere,
     master_of,
@@ -242,7 +242,6 @@ def _first(settings: Settings, java_options: Sequence[str] | None) -> "SparkSess
         configuration = session_configuration(settings)
         return _connected(LazyPySparkResource(spark_config=configuration).spark_session)
     require_master(settings.spark_master)
-    require_python(settings)
     archive = archive_configuration(settings)
     configuration = session_configuration(settings, archive=archive)
     _start_jvm(settings, configuration, java_options)

@@ -34,7 +34,7 @@ from lakehouse.privacy.gone import read_audited
 from lakehouse.settings import SAMPLES, Settings
 from lakehouse.spark import jars, jvm
 from lakehouse.spark.connect_server import lacking
-from lakehouse.spark.executor_archive import require_archive
+from lakehouse.spark.executor_archive import archive_file
 from lakehouse.spark.jvm_class_archive import archive_path, archive_problem
 from lakehouse.spark.session_configuration import driver_memory
 from lakehouse.spark.spark_address import place_of, problem_of, require_master
@@ -89,7 +89,7 @@ def _read(
 
 
 def describe_python(settings: Settings) -> str:
-    """Return which Python runs Spark's Python tasks; raises SetupError for a bad archive."""
+    """Return which Python runs Spark's Python tasks; raises SetupError for a missing archive."""
     cluster = settings.cluster
     if not settings.spark_remote and not settings.is_on_cluster:
         unused = (
@@ -97,11 +97,8 @@ def describe_python(settings: Settings) -> str:
         )
         return f"{cluster.executor_python or 'this Python'}, on this machine{unused}"
     if cluster.executor_archive:
-        manifest = require_archive(settings, cluster.executor_archive)
-        return (
-            f"python{manifest.python} of each worker's PATH with {cluster.executor_archive}:"
-            f" {manifest.describe()}"
-        )
+        archive_file(settings, cluster.executor_archive)
+        return f"that of each worker's PATH with {cluster.executor_archive}"
     if cluster.executor_python:
         return f"{cluster.executor_python} of each worker (LAKEHOUSE_EXECUTOR_PYTHON)"
     if settings.spark_remote:
