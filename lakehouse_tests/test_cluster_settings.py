@@ -43,6 +43,17 @@ def test_executors_and_driver_are_read():
     )
 
 
+def test_a_standalone_cluster_requires_a_number_of_executors():
+    master = {"LAKEHOUSE_SPARK_MASTER": "spark://a:7077"}
+    with pytest.raises(
+        SettingsError, match=r"LAKEHOUSE_EXECUTORS is not set.+LAKEHOUSE_EXECUTORS=4"
+    ):
+        Settings.from_env(master)
+
+    assert Settings.from_env(master | {"LAKEHOUSE_EXECUTORS": "2"}).cluster.executors == 2
+    assert Settings.from_env({"LAKEHOUSE_SPARK_MASTER": "yarn"}).cluster.executors is None
+
+
 def test_any_configuration_of_spark_is_taken_with_spaces_in_quotes():
     text = "spark.yarn.queue=night 'spark.executor.extraJavaOptions=-Da=1 -Db=2'"
     given = Settings.from_env({"LAKEHOUSE_SPARK_CONF": text}).cluster.configuration

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import ClassVar, Literal, cast
 
 from lakehouse.errors import SettingsError
-from lakehouse.settings.cluster_settings import ClusterSettings
+from lakehouse.settings.cluster_settings import STANDALONE, ClusterSettings
 from lakehouse.settings.project_file import MODULE_NAME, ProjectFile, find_project_file
 from lakehouse.settings.setting_forms import (
     CONNECT,
@@ -125,6 +125,8 @@ class Settings:
         if remote:
             _require_one_spark(master)
             cluster.require_settable_by_client({"LAKEHOUSE_SPARK_MEMORY": memory})
+        elif master.startswith(STANDALONE):
+            _require_executors(master, cluster)
         site = read_value(env, "LAKEHOUSE_DOCS", _SITE)
         definitions = read_value(env, "LAKEHOUSE_DEFINITIONS", _DEFINITIONS)
         return cls(
@@ -306,6 +308,18 @@ def _table_jobs(text: str | None, deployment: Deployment) -> tuple[TableJob, ...
             next_step="Unset it, or set LAKEHOUSE_DEPLOYMENT to aws.",
         )
     return tuple(jobs)
+
+
+def _require_executors(master: str, cluster: ClusterSettings) -> None:
+    if cluster.executors is None:
+        raise SettingsError(
+            f"LAKEHOUSE_SPARK_MASTER is {master}, and LAKEHOUSE_EXECUTORS is not set; expected the"
+            " largest number of executors, since a standalone cluster gives an application all of"
+            " its cores.",
+            next_step=(
+                "Set it: LAKEHOUSE_EXECUTORS=4 and LAKEHOUSE_EXECUTOR_CORES=2 use up to 8 cores."
+            ),
+        )
 
 
 def _require_one_spark(master: str) -> None:

@@ -22,6 +22,8 @@ from lakehouse.settings.setting_forms import (
 
 When = Literal["auto", "always", "never"]
 _WHEN = Form("auto|always|never", "auto, always or never")
+STANDALONE = "spark://"
+"""Prefix of the address of a standalone master."""
 DRIVERS = 20
 """The number of drivers on one machine that find free ports."""
 DRIVER_PORTS = 3 * DRIVERS

@@ -16,7 +16,7 @@ from lakehouse.spark.executor_configuration import (
 )
 from lakehouse.spark.jar_download import IN_SPARK_OR_ICEBERG
 from lakehouse.spark.s3a import s3a_session_configuration
-from lakehouse.spark.spark_address import STANDALONE, MasterState, place_of
+from lakehouse.spark.spark_address import place_of
 from lakehouse.tables.quoting import identifier
 
 if TYPE_CHECKING:
@@ -33,13 +33,10 @@ _ESCAPES = str.maketrans({"\\": "\\\\", "\n": "\\n", "\r": "\\r"})
 _NEXT_STEP = "`lakehouse connect-conf` prints what the server is to be started with."
 
 
-def server_configuration(
-    settings: Settings, jar_folder: str | None = None, state: MasterState | None = None
-) -> dict[str, str]:
+def server_configuration(settings: Settings, jar_folder: str | None = None) -> dict[str, str]:
     """Return the configuration of a server for a deployment, without credentials.
 
     :param jar_folder: folder of the jars on the server; without it, the server downloads them.
-    :param state: the workers and applications of the settings' standalone master.
     """
     return {
         **_jars(settings, jar_folder),
@@ -49,7 +46,7 @@ def server_configuration(
         **Catalog.of(settings).spark_configuration,
         **s3a_session_configuration(settings),
         # By default it keeps all cores of a standalone cluster until it exits.
-        **executor_configuration(settings, state),
+        **executor_configuration(settings),
     }
 
 
@@ -61,8 +58,7 @@ def properties_text(configuration: Mapping[str, str]) -> str:
 
 def bounds_to_choose(settings: Settings, configuration: Mapping[str, str]) -> tuple[str, ...]:
     """Return the settings that limit a server's cores on a cluster of unknown size."""
-    may_be_standalone = settings.spark_master.startswith((STANDALONE, "local"))
-    if CORES_MAX in configuration or not may_be_standalone:
+    if settings.is_on_cluster:
         return ()
     return tuple(name for name in (CORES_MAX, EXECUTOR_CORES) if name not in configuration)
 

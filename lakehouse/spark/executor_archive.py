@@ -7,18 +7,15 @@ import gzip
 import io
 import json
 import platform
-import shlex
 import sys
 import tarfile
-import zlib
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from hashlib import sha256
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -35,15 +32,8 @@ if TYPE_CHECKING:
 
 REQUIRED_PACKAGES = ("boto3", "cramjam", "fastavro", "numpy", "pyarrow")
 """The packages that read delivered files, see `lakehouse.ingestion.staging.executor_task`."""
-MANIFEST = "lakehouse-archive.json"
 _PACKAGES_FOLDER = "lib"
-_COMMAND = "lakehouse pack-python"
 _UNUSED_FOLDERS = frozenset({"__pycache__", "tests"})
-_UNUSED_SUFFIXES = frozenset(
-    {".a", ".c", ".cc", ".cpp", ".h", ".hh", ".hpp", ".pxd", ".pxi", ".pyc", ".pyx"}
-)
-"""Bytecode, headers, static libraries and sources of extensions."""
-_INSTALLER_NOTES = frozenset({"INSTALLER", "RECORD", "REQUESTED", "direct_url.json"})
 _LAUNCHER_TEXT = """\
 #!/bin/sh
 # Created by `lakehouse pack-python`: the Python of this machine, with the packages of the archive.
@@ -59,68 +49,32 @@ exec "$python" "$@"
 """
 
 
-@dataclass(frozen=True)
-class ArchiveManifest:
-    """The platform and the packages of an archive."""
-
-    python: str
-    """The minor version, such as 3.11."""
-    platform: str
-    """In the format of `uname -sm`, such as `Linux x86_64`."""
-    requested: tuple[str, ...]
-    """Names of packages; the others are their dependencies."""
-    packages: dict[str, str]
-    """Versions by name."""
-
-    @classmethod
-    def of(cls, requested: Iterable[str]) -> "ArchiveManifest":
-        """Return the manifest of an archive that is created in this environment."""
-        installed = installed_packages(requested)
-        versions = {name: package.version for name, package in installed.items()}
-        return cls(python_here(), platform_here(), tuple(requested), versions)
-
-    @property
-    def command(self) -> str:
-        """The command that creates an archive of the same packages."""
-        further = [name for name in self.requested if name not in REQUIRED_PACKAGES]
-        return shlex.join([*_COMMAND.split(), *(f"--with={name}" for name in further)])
-
-    def describe(self) -> str:
-        """Return the packages and the platform as text."""
-        shown = [f"{name} {self.packages[name]}" for name in self.requested]
-        dependencies = len(self.packages) - len(shown)
-        more = f" and {dependencies} that they require" if dependencies else ""
-        return f"{', '.join(shown)}{more}, for Python {self.python} on {self.platform}"
-
-
 def write_archive(
     settings: Settings, place: str, further: Iterable[str] = ()
-) -> tuple[ArchiveManifest, int]:
-    """Write an archive atomically, and return its manifest and its size in bytes.
+) -> tuple[dict[str, str], int]:
+    """Write an archive atomically, and return the versions of its packages and its size in bytes.
 
     :param place: a path, or `s3://bucket/key`.
     :param further: packages in addition to `REQUIRED_PACKAGES`.
     :raises UsageError: if one of them is not installed.
     :raises SetupError: if files of a package are missing.
     """
-    names = {*map(canonicalize_name, further)} - {*REQUIRED_PACKAGES}
-    requested = [*REQUIRED_PACKAGES, *sorted(names)]
-    manifest = ArchiveManifest.of(requested)
-    content = archive_bytes(manifest, runtime_files(installed_packages(requested)))
-    if not is_in_bucket(place):
+    packages = installed_packages([*REQUIRED_PACKAGES, *further])
+    content = archive_bytes(runtime_files(packages))
+    if is_in_bucket(place):
+        with TemporaryDirectory() as folder:
+            file = Path(folder, "archive")
+            file.write_bytes(content)
+            store, key = _bucket_of(settings, place)
+            store.put(file, key)
+    else:
         replace_bytes(Path(place), content, mode=0o644)
-        return manifest, len(content)
-    with TemporaryDirectory() as folder:
-        file = Path(folder, "archive")
-        file.write_bytes(content)
-        store, key = _bucket_of(settings, place)
-        store.put(file, key)
-    return manifest, len(content)
+    return {name: package.version for name, package in packages.items()}, len(content)
 
 
-def archive_bytes(manifest: ArchiveManifest, files: Mapping[str, Path]) -> bytes:
-    """Return an archive with its manifest first; equal packages give equal bytes."""
-    launcher = _LAUNCHER_TEXT.format(version=manifest.python, packages=_PACKAGES_FOLDER)
+def archive_bytes(files: Mapping[str, Path]) -> bytes:
+    """Return an archive of files by path below `site-packages`; equal files give equal bytes."""
+    launcher = _LAUNCHER_TEXT.format(version=python_here(), packages=_PACKAGES_FOLDER)
     content = io.BytesIO()
     with (
         gzip.GzipFile(
@@ -128,7 +82,6 @@ def archive_bytes(manifest: ArchiveManifest, files: Mapping[str, Path]) -> bytes
         ) as zipped,
         tarfile.open(fileobj=zipped, mode="w", format=tarfile.GNU_FORMAT) as archive,
     ):
-        _add_file(archive, MANIFEST, json.dumps(asdict(manifest), indent=1).encode())
         _add_file(archive, ARCHIVE_PYTHON, launcher.encode(), mode=0o755)
         for name, file in files.items():
             mode = 0o755 if file.stat().st_mode & 0o100 else 0o644
@@ -136,54 +89,38 @@ def archive_bytes(manifest: ArchiveManifest, files: Mapping[str, Path]) -> bytes
     return content.getvalue()
 
 
-def require_archive(settings: Settings, place: str) -> ArchiveManifest:
-    """Return the manifest of an archive that equals one created now; raises SetupError."""
-    with _naming(place), archive_file(settings, place).open("rb") as opened:
-        manifest = read_manifest(opened)
-    if manifest is None:
-        raise _unusable(place, "was not created by `lakehouse pack-python`")
-    try:
-        is_current = manifest == ArchiveManifest.of(manifest.requested)
-    except UsageError:
-        is_current = False
-    if not is_current:
-        problem = f"has other packages than this environment: {manifest.describe()}"
-        raise _unusable(place, problem, manifest.command)
-    return manifest
-
-
 def archive_file(settings: Settings, place: str) -> Path:
     """Return the archive as a local file; one in a bucket is cached; raises SetupError."""
-    if not is_in_bucket(place):
-        return Path(place)
-    with _naming(place):
-        store, key = _bucket_of(settings, place)
-        stored = store.stat(key)
-        if stored is None:
-            raise FileNotFoundError(place)
-        name = sha256(f"{place}\0{stored.version}".encode()).hexdigest()[:16]
-        cached = settings.cache_dir.expanduser() / "executors" / f"{name}.tar.gz"
-        if cached.is_file():
-            return cached
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    try:
+        return _cached(settings, place) if is_in_bucket(place) else _existing(Path(place))
+    except (OSError, BotoCoreError, ClientError) as error:
+        # Without permission to list keys, S3 also denies access to a missing one.
+        raise SetupError(
+            f"LAKEHOUSE_EXECUTOR_ARCHIVE is {place}, which is missing or cannot be read"
+            f" ({str(error).rstrip('.')}).",
+            next_step="Create it with `lakehouse pack-python`.",
+        ) from error
+
+
+def _existing(file: Path) -> Path:
+    file.stat()
+    return file
+
+
+def _cached(settings: Settings, place: str) -> Path:
+    store, key = _bucket_of(settings, place)
+    stored = store.stat(key)
+    if stored is None:
+        raise FileNotFoundError(place)
+    name = sha256(f"{place}\0{stored.version}".encode()).hexdigest()[:16]
+    cached = settings.cache_dir.expanduser() / "executors" / f"{name}.tar.gz"
+    if not cached.is_file():
         with store.open(key) as opened:
             content = opened.read()
-    replace_bytes(cached, content)
+        replace_bytes(cached, content)
     return cached
-
-
-def read_manifest(archive: BinaryIO) -> ArchiveManifest | None:
-    """Read the manifest, the first entry of an archive; None if it has none."""
-    try:
-        with tarfile.open(fileobj=archive, mode="r|gz") as entries:
-            first = entries.next()
-            if first is None or first.name != MANIFEST:
-                return None
-            content = entries.extractfile(first)
-            assert content is not None
-            values = json.loads(content.read())
-        return ArchiveManifest(**{**values, "requested": tuple(values["requested"])})
-    except (tarfile.TarError, EOFError, zlib.error, ValueError, KeyError, TypeError):
-        return None
 
 
 def installed_packages(requested: Iterable[str]) -> dict[str, Distribution]:
@@ -251,29 +188,7 @@ def runtime_files(packages: Mapping[str, Distribution]) -> dict[str, Path]:
 def _is_needed(path: PurePosixPath) -> bool:
     # Scripts and manuals of a package are outside of `site-packages`.
     is_outside = path.is_absolute() or ".." in path.parts
-    is_note = path.parent.suffix == ".dist-info" and path.name in _INSTALLER_NOTES
-    is_unused = path.suffix in _UNUSED_SUFFIXES or not _UNUSED_FOLDERS.isdisjoint(path.parts)
-    return not (is_outside or is_note or is_unused)
-
-
-@contextmanager
-def _naming(place: str) -> Iterator[None]:
-    """Raise a SetupError that names the archive if it cannot be read."""
-    from botocore.exceptions import BotoCoreError, ClientError
-
-    try:
-        yield
-    except (OSError, BotoCoreError, ClientError) as error:
-        # Without permission to list keys, S3 also denies access to a missing one.
-        problem = f"is missing or cannot be read ({str(error).rstrip('.')})"
-        raise _unusable(place, problem) from error
-
-
-def _unusable(place: str, problem: str, command: str = _COMMAND) -> SetupError:
-    return SetupError(
-        f"LAKEHOUSE_EXECUTOR_ARCHIVE is {place}, which {problem}.",
-        next_step=f"Create it with `{command}`.",
-    )
+    return not is_outside and _UNUSED_FOLDERS.isdisjoint(path.parts)
 
 
 def _bucket_of(settings: Settings, place: str) -> "tuple[S3ObjectStore, str]":

@@ -2,20 +2,15 @@
 
 from collections.abc import Callable
 from threading import Thread
-from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
 from lakehouse.errors import SetupError
-from lakehouse.iceberg.frames.pyspark_internals import cancel_jobs, waits_without_executor
 from lakehouse.settings import Settings
-from lakehouse.spark.spark_address import MasterState, master_page, master_pages, read_master
+from lakehouse.spark.spark_address import master_page
 
 if TYPE_CHECKING:
-    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-_SHOWN = 3
-_POLL_SECONDS = 2.0
 _CANCEL_SECONDS = 5.0
 
 
@@ -44,15 +39,9 @@ def require_executor(session: "SparkSession", settings: Settings) -> None:
     else:
         session.sparkContext.cancelAllJobs()
     waiting.thread.join(_CANCEL_SECONDS)
-    raise no_executor(settings, master, read_master(settings.cluster, master), seconds)
-
-
-def no_executor(
-    settings: Settings, master: str, state: MasterState | None, seconds: float
-) -> SetupError:
-    """Return the error of a session without an executor."""
-    return SetupError(
-        f"No executor came within {seconds:g} s on {master}: {reason_of(settings, master, state)}.",
+    raise SetupError(
+        f"No executor came within {seconds:g} s on {master}; expected a free one:"
+        f" {_where_users_are(settings, master)}.",
         next_step=(
             "Wait and run this again, ask for less (LAKEHOUSE_EXECUTOR_CORES,"
             " LAKEHOUSE_EXECUTOR_MEMORY), or set LAKEHOUSE_EXECUTOR_WAIT_SECONDS to more."
@@ -71,26 +60,9 @@ def spark_page(session: "SparkSession", settings: Settings) -> str:
     return f"{page}/app/?appId={application}" if application else ""
 
 
-def reason_of(settings: Settings, master: str, state: MasterState | None) -> str:
-    """Return why no executor starts, as reported by a standalone master."""
-    pages = ", ".join(master_pages(settings.cluster, master))
-    if state is None:
-        return (
-            "who has the cores cannot be told, since no master that leads answers on its page"
-            f" ({pages})"
-            if pages
-            else "its own pages say who has the cores"
-        )
-    if not state.workers:
-        return "it has no worker"
-    users = sorted((app for app in state.applications if app.cores), key=lambda app: -app.cores)
-    named = [f"{app.name} ({app.id}) has {app.cores}" for app in users[:_SHOWN]]
-    more = f" and {len(users) - _SHOWN} more" if len(users) > _SHOWN else ""
-    used = f"; {', '.join(named)}{more}" if named else ""
-    return (
-        f"{state.free_cores} of its {state.cores} cores and"
-        f" {max(worker.free_memory_mb for worker in state.workers)} MB on one worker are free{used}"
-    )
+def _where_users_are(settings: Settings, master: str) -> str:
+    page = master_page(settings.cluster, master)
+    return f"{page or 'its web page'} lists its workers and the applications with their cores"
 
 
 class Waiting:
@@ -114,47 +86,3 @@ class Waiting:
             self._work()
         except Exception as error:
             self._raised.append(error)
-
-
-def watch_executors(context: "SparkContext", settings: Settings, master: str) -> None:
-    """Fail the work of this process's Spark if all executors exited and none starts in time."""
-    Thread(target=_watch_context, args=(context, settings, master), daemon=True).start()
-
-
-def no_executor_left(
-    settings: Settings, master: str, state: MasterState | None, seconds: float
-) -> SetupError:
-    """Return the error of lost executors; `error_explanations` recognizes its text."""
-    return SetupError(
-        f"All executors on {master} ended in the middle of it, and no other came within"
-        f" {seconds:g} s: {reason_of(settings, master, state)}.",
-        next_step=(
-            "What was published stays; the same command again does what is left."
-            " LAKEHOUSE_EXECUTOR_WAIT_SECONDS set to more waits longer."
-        ),
-    )
-
-
-def _watch_context(context: "SparkContext", settings: Settings, master: str) -> None:
-    """Poll the Spark of this process until it exits."""
-    from py4j.protocol import Py4JError
-
-    waits_since: float | None = None
-    while True:
-        sleep(_POLL_SECONDS)
-        try:
-            waits = waits_without_executor(context)
-            if waits is None:
-                return
-            if not waits:
-                waits_since = None
-                continue
-            now, seconds = monotonic(), settings.cluster.wait_seconds
-            waits_since = now if waits_since is None else waits_since
-            if now - waits_since >= seconds:
-                state = read_master(settings.cluster, master)
-                cancel_jobs(context, str(no_executor_left(settings, master, state, seconds)))
-                waits_since = None
-        except (Py4JError, OSError):
-            # The JVM has exited; its callers get an error.
-            return

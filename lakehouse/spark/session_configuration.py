@@ -18,7 +18,6 @@ from lakehouse.spark.executor_configuration import (
     python_configuration,
 )
 from lakehouse.spark.s3a import s3a_session_configuration
-from lakehouse.spark.spark_address import MasterState
 from lakehouse.spark.spark_folders import temporary_folder
 
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
@@ -46,13 +45,11 @@ def session_configuration(
     settings: Settings,
     *,
     is_server: bool = False,
-    state: MasterState | None = None,
     archive: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
     """Return the configuration of a session, without its catalog.
 
     :param is_server: whether it is for a server that this process starts.
-    :param state: the workers and applications of a standalone master.
     :param archive: see `archive_configuration`; only for a start of Spark.
     """
     shared = shared_configuration() | python_configuration(settings)
@@ -63,7 +60,7 @@ def session_configuration(
     there = (
         _in_this_process(settings, temporary)
         if master.startswith("local")
-        else _on_a_cluster(settings, state)
+        else _on_a_cluster(settings)
     )
     ours = {
         **_embedded(settings, temporary),
@@ -175,7 +172,7 @@ def _where_functions_are(settings: Settings) -> dict[str, str]:
     return {"spark.executorEnv.PYTHONPATH": str(root)} if root else {}
 
 
-def _on_a_cluster(settings: Settings, state: MasterState | None) -> dict[str, str]:
+def _on_a_cluster(settings: Settings) -> dict[str, str]:
     sent = (jars.path(settings, jar).as_uri() for jar in jars.pinned(settings))
     return {
         "spark.jars": ",".join(sent),
@@ -185,7 +182,7 @@ def _on_a_cluster(settings: Settings, state: MasterState | None) -> dict[str, st
         "spark.app.name": f"lakehouse {settings.title}",
         "spark.ui.enabled": "true",
         **_driver_network(settings.cluster),
-        **executor_configuration(settings, state),
+        **executor_configuration(settings),
     }
 
 

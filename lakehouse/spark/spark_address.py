@@ -1,18 +1,12 @@
-"""Whether a Spark server answers, and the workers of a standalone master."""
+"""Whether a Spark server answers, and the web page of a standalone master."""
 
-import http.client
-import json
 import re
 import socket
-import urllib.request
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
 from urllib.parse import urlsplit
 
 from lakehouse.errors import SetupError
 from lakehouse.iceberg.frames.pyspark_internals import connect_channel
-from lakehouse.settings.cluster_settings import ClusterSettings
+from lakehouse.settings.cluster_settings import STANDALONE, ClusterSettings
 
 CONNECT_PORT = 15002
 _SECONDS = 3.0
@@ -56,10 +50,10 @@ def require_master(master: str) -> None:
 
 
 def _hosts(master: str) -> list[tuple[str, int]]:
-    if master.startswith("spark://"):
+    if master.startswith(STANDALONE):
         return [
             (host, int(port))
-            for host, port in re.findall(r"([^,/:]+):(\d+)", master.removeprefix("spark://"))
+            for host, port in re.findall(r"([^,/:]+):(\d+)", master.removeprefix(STANDALONE))
         ]
     if master.startswith("k8s://"):
         address = master.removeprefix("k8s://")
@@ -92,96 +86,13 @@ def _handshake_problem(remote: str) -> str:
     return ""
 
 
-STANDALONE = "spark://"
-_PORT = re.compile(r":\d+$")
-_LEADS = "ALIVE"
-"""The status of the leading master; others are on standby, or recover."""
 _PAGE_PORT = 8080
 """Spark's own default."""
 
 
-@dataclass(frozen=True)
-class Worker:
-    """A live worker: its resources, and the free ones."""
-
-    cores: int
-    free_cores: int
-    memory_mb: int
-    free_memory_mb: int
-
-    @property
-    def room(self) -> int:
-        """The free cores, or all if none are free."""
-        return self.free_cores or self.cores
-
-
-@dataclass(frozen=True)
-class Application:
-    """An application that runs, or waits for cores."""
-
-    id: str
-    name: str
-    cores: int
-
-
-@dataclass(frozen=True)
-class MasterState:
-    """The workers and the applications of a master."""
-
-    workers: tuple[Worker, ...] = ()
-    applications: tuple[Application, ...] = ()
-
-    @classmethod
-    def parse(cls, page: Mapping[str, Any]) -> "MasterState":
-        """Parse the `/json/` page of a master."""
-        workers = [worker for worker in page["workers"] if worker["state"] == "ALIVE"]
-        return cls(
-            tuple(
-                Worker(one["cores"], one["coresfree"], one["memory"], one["memoryfree"])
-                for one in workers
-            ),
-            tuple(
-                Application(one["id"], one["name"], one["cores"]) for one in page["activeapps"]
-            ),
-        )
-
-    @property
-    def cores(self) -> int:
-        """All cores of the workers."""
-        return sum(worker.cores for worker in self.workers)
-
-    @property
-    def free_cores(self) -> int:
-        """Cores that no application uses."""
-        return sum(worker.free_cores for worker in self.workers)
-
-
 def master_page(cluster: ClusterSettings, master: str) -> str:
     """Return the web page of a standalone master, the first of several; empty for other masters."""
-    return next(iter(master_pages(cluster, master)), "")
-
-
-def master_pages(cluster: ClusterSettings, master: str) -> tuple[str, ...]:
-    """Return the web pages of the standalone masters, one of which leads."""
     if not master.startswith(STANDALONE):
-        return ()
-    if cluster.master_page:
-        return (cluster.master_page,)
-    hosts = (_PORT.sub("", one) for one in master.removeprefix(STANDALONE).split(","))
-    return tuple(f"http://{host}:{_PAGE_PORT}" for host in hosts)
-
-
-def read_master(cluster: ClusterSettings, master: str) -> MasterState | None:
-    """Return the state of the leading standalone master; None if unknown."""
-    states = (_read(page) for page in master_pages(cluster, master))
-    return next((state for state in states if state is not None), None)
-
-
-def _read(page: str) -> MasterState | None:
-    try:
-        # Settings only accept http:// and https:// pages.
-        with urllib.request.urlopen(f"{page}/json/", timeout=_SECONDS) as answer:  # noqa: S310
-            content = json.load(answer)
-        return MasterState.parse(content) if content["status"] == _LEADS else None
-    except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError):
-        return None
+        return ""
+    host = master.removeprefix(STANDALONE).partition(":")[0]
+    return cluster.master_page or f"http://{host}:{_PAGE_PORT}"

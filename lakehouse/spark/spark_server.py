@@ -15,12 +15,11 @@ from lakehouse.errors import SetupError
 from lakehouse.settings import Settings
 from lakehouse.spark import jars, jvm
 from lakehouse.spark.connect_server import SERVER_CLASS, properties_text
-from lakehouse.spark.executor_configuration import require_python
 from lakehouse.spark.jvm import GIVES_BACK, KEEPS_LITTLE, LATER_SECOND_COMPILER
 from lakehouse.spark.jvm_class_archive import archive_options
 from lakehouse.spark.processes import Process
 from lakehouse.spark.session_configuration import session_configuration, with_java_options
-from lakehouse.spark.spark_address import MasterState, read_master, require_master
+from lakehouse.spark.spark_address import require_master
 from lakehouse.spark.spark_folders import (
     last_words,
     log_file,
@@ -101,14 +100,13 @@ def start(
     import pyspark
 
     require_master(settings.spark_master)
-    require_python(settings)
     jars.require(settings)
     chosen = jvm.prepare(settings)
     prepare_temporary_folder(settings, is_server=True)
     port = like.port if like and not like.answers else _free_port()
     token = like.token if like else secrets.token_urlsafe(24)
     own = replace(settings, spark_remote=None)
-    configuration = local_configuration(own, port, read_master(own.cluster, own.spark_master))
+    configuration = local_configuration(own, port)
     java_options = [*archive_options(settings, chosen), *LATER_SECOND_COMPILER, *GIVES_BACK]
     configuration = with_java_options(configuration, java_options)
     # Arguments are visible to all users of the machine, and configuration can contain secrets.
@@ -155,15 +153,13 @@ def _finding_modules(settings: Settings) -> Iterator[None]:
             os.environ[_PYTHON_PATH] = given
 
 
-def local_configuration(
-    settings: Settings, port: int, state: MasterState | None = None
-) -> dict[str, str]:
+def local_configuration(settings: Settings, port: int) -> dict[str, str]:
     """Return the configuration of a server on this machine."""
     # On a cluster it has a UI, which shows finished jobs.
     little = {} if settings.is_on_cluster else KEEPS_LITTLE
     return {
         **little,
-        **session_configuration(settings, is_server=True, state=state),
+        **session_configuration(settings, is_server=True),
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": str(port),
     }

@@ -41,13 +41,12 @@ from lakehouse.spark.connect_server import (
     iceberg_version,
     require_server,
 )
-from lakehouse.spark.executor_configuration import archive_configuration, require_python
+from lakehouse.spark.executor_configuration import archive_configuration
 from lakehouse.spark.executors import (
     is_elsewhere,
     master_of,
     require_executor,
     spark_page,
-    watch_executors,
 )
 from lakehouse.spark.jvm import compiler_options
 from lakehouse.spark.jvm_class_archive import archive_options
@@ -56,7 +55,7 @@ from lakehouse.spark.session_configuration import (
     shared_configuration,
     with_java_options,
 )
-from lakehouse.spark.spark_address import read_master, require_connect, require_master
+from lakehouse.spark.spark_address import require_connect, require_master
 from lakehouse.spark.spark_folders import (
     last_words,
     log_file,
@@ -119,8 +118,8 @@ def open_session(
                 _configure(session, settings.cluster)
             register(session, catalog)
             # The check of a server below needs an executor.
-            if settings.spark_remote or (is_first and settings.is_on_cluster):
-                _see_to_executors(key, session, settings, is_first=is_first)
+            if is_first and (settings.spark_remote or settings.is_on_cluster):
+                _require_executor(key, session, settings)
             if is_first and settings.spark_remote and not is_own_server:
                 require_server(session, settings, catalog)
             set_all(session, {"spark.sql.defaultCatalog": catalog.name, _MARK: "yes"})
@@ -144,19 +143,13 @@ def _forget_ended(key: tuple[str, str]) -> None:
         session.stop()
 
 
-def _see_to_executors(
-    key: tuple[str, str], session: "SparkSession", settings: Settings, *, is_first: bool
+def _require_executor(
+    key: tuple[str, str], session: "SparkSession", settings: Settings
 ) -> None:
-    """Wait for an executor if Spark is on a cluster, and limit all later waits for one."""
-    master = master_of(session)
-    if not is_elsewhere(master):
-        return
-    if is_first:
+    """Wait for an executor if Spark is on a cluster."""
+    if is_elsewhere(master_of(session)):
         require_executor(session, settings)
         _pages[key] = spark_page(session, settings)
-    # A client cannot detect that the executors of its server have exited.
-    if not settings.spark_remote:
-        watch_executors(session.sparkContext, settings, master)
 
 
 def page_of_process() -> str:
@@ -249,10 +242,8 @@ def _first(settings: Settings, java_options: Sequence[str] | None) -> "SparkSess
         configuration = session_configuration(settings)
         return _connected(LazyPySparkResource(spark_config=configuration).spark_session)
     require_master(settings.spark_master)
-    require_python(settings)
-    state = read_master(settings.cluster, settings.spark_master)
     archive = archive_configuration(settings)
-    configuration = session_configuration(settings, state=state, archive=archive)
+    configuration = session_configuration(settings, archive=archive)
     _start_jvm(settings, configuration, java_options)
     session: SparkSession = LazyPySparkResource(spark_config=configuration).spark_session
     return session

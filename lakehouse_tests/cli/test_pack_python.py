@@ -14,7 +14,6 @@ from lakehouse.spark.executor_archive import (
     archive_file,
     platform_here,
     python_here,
-    require_archive,
 )
 from lakehouse_tests.cli.conftest import Lakehouse
 
@@ -35,8 +34,8 @@ def test_it_holds_what_executors_need_and_can_be_made_again(
 
     assert (ran.code, ran.err) == (0, [])
     (line,) = ran.out
-    packed = ", ".join(f"{name} {version(name)}" for name in REQUIRED_PACKAGES)
-    assert line.startswith(f"{of_the_setting}: {packed} and ")
+    assert line.startswith(f"{of_the_setting}: ")
+    assert all(f" {name} {version(name)}," in line for name in REQUIRED_PACKAGES)
     assert f", for Python {python_here()} on {platform_here()}; " in line
     assert line.endswith(" MiB")
     assert [*of_the_setting.parent.iterdir()] == [of_the_setting]
@@ -50,9 +49,7 @@ def test_it_holds_what_executors_need_and_can_be_made_again(
     there = replace(settings, spark_master="spark://127.0.0.1:1", cluster=cluster)
     told = {finding.name: finding for finding in findings(there)}
     assert told["executors"].ok
-    assert told["executors"].found.startswith(
-        f"python{python_here()} of each worker's PATH with {of_the_setting}: boto3 "
-    )
+    assert told["executors"].found.endswith(f"of each worker's PATH with {of_the_setting}")
 
 
 @pytest.mark.long
@@ -69,7 +66,6 @@ def test_a_bucket_may_have_it_with_more_packages(
     assert ran.out[1] == f"Executors have it with LAKEHOUSE_EXECUTOR_ARCHIVE={place}"
 
     there = replace(aws_settings, cache_dir=tmp_path / "cache")
-    assert require_archive(there, place).requested == (*REQUIRED_PACKAGES, "click")
     fetched = archive_file(there, place)
     assert fetched.is_relative_to(there.cache_dir)
     written = fetched.stat().st_mtime_ns

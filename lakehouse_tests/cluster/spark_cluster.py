@@ -72,6 +72,7 @@ class SparkCluster:
         return {
             "LAKEHOUSE_SPARK_MASTER": self.url,
             "LAKEHOUSE_SPARK_MASTER_PAGE": self.web_url,
+            "LAKEHOUSE_EXECUTORS": "1",
             "LAKEHOUSE_DRIVER_HOST": _HOST,
         }
 

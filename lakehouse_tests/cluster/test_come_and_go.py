@@ -1,5 +1,7 @@
 """Executors come and go by dynamic allocation with shuffle tracking."""
 
+import json
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -8,8 +10,6 @@ from typing import Any
 import pytest
 
 from lakehouse.settings import Settings
-from lakehouse.spark.executors import master_of
-from lakehouse.spark.spark_address import read_master
 from lakehouse_tests.cluster.connect_server import connect_server
 from lakehouse_tests.cluster.deliveries import BROUGHT, WORK, Deliveries
 from lakehouse_tests.cluster.lake import KINDS
@@ -18,7 +18,6 @@ from lakehouse_tests.processes import engine_of_process, start, wait_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.soak]
 RESTLESS = {
-    "spark.cores.max": "2",
     "spark.dynamicAllocation.executorIdleTimeout": "5s",
     "spark.dynamicAllocation.shuffleTracking.timeout": "5s",
 }
@@ -27,16 +26,16 @@ RESTLESS = {
 
 def write_in_pauses() -> dict[str, Any]:
     """Bring two deliveries; of the second, all work begins once all executors have left."""
-    engine, cluster = engine_of_process(), Settings.from_env().cluster
+    engine, page = engine_of_process(), Settings.from_env().cluster.master_page
     deliveries = Deliveries(engine, "restless")
     deliveries.bring_first()
-    master, application = master_of(engine.spark), engine.spark.conf.get("spark.app.id")
+    application = engine.spark.conf.get("spark.app.id")
     pauses: list[str] = []
 
     def have_left() -> bool:
-        state = read_master(cluster, master)
-        assert state is not None
-        return [one.cores for one in state.applications if one.id == application] == [0]
+        with urllib.request.urlopen(f"{page}/json/", timeout=30) as answer:
+            running = json.load(answer)["activeapps"]
+        return [one["cores"] for one in running if one["id"] == application] == [0]
 
     for name, place in WORK.items():
         _pause_before(*place, name, pauses, have_left)
@@ -64,9 +63,10 @@ def restless_spark(
     """What a process is told whose executors leave soon."""
     if kind == "classic":
         given = " ".join(f"{name}={value}" for name, value in RESTLESS.items())
-        yield {**cluster.client_environment, "LAKEHOUSE_SPARK_CONF": given}
+        two = {"LAKEHOUSE_EXECUTORS": "2", "LAKEHOUSE_SPARK_CONF": given}
+        yield cluster.client_environment | two
         return
-    of_server = replace(settings.cluster, configuration=tuple(RESTLESS.items()))
+    of_server = replace(settings.cluster, executors=2, configuration=tuple(RESTLESS.items()))
     with connect_server(cluster, replace(settings, cluster=of_server)) as server:
         page = {"LAKEHOUSE_SPARK_MASTER_PAGE": cluster.web_url}
         yield {**server.client_environment, **page}

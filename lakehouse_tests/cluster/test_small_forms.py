@@ -28,7 +28,6 @@ from lakehouse_tests.cluster.spark_cluster import SparkCluster, on_account
 from lakehouse_tests.cluster.test_executor_reading import BARE_PYTHON
 from lakehouse_tests.cluster.test_lost_worker import BY_EXECUTORS, kill_working
 from lakehouse_tests.cluster.test_no_executor import ONE
-from lakehouse_tests.cluster.test_no_worker_left import kill_all, start_two
 from lakehouse_tests.conftest import on_empty_account, settings_at
 from lakehouse_tests.processes import KILLED, Child, start, start_command, wait_for
 
@@ -36,7 +35,6 @@ pytestmark = pytest.mark.e2e
 WAIT = "LAKEHOUSE_EXECUTOR_WAIT_SECONDS"
 HOPELESS = {WAIT: "2"}
 """For a command that gets no executor, however long it waits."""
-_NAME = "lakehouse nightly"
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +49,6 @@ def server(mortal_cluster: SparkCluster, account: Settings) -> Iterator[ConnectS
     # By itself Spark makes 200 partitions of a shuffle of two rows; and what is printed gives idle
     # executors back.
     given = {
-        "spark.app.name": _NAME,
         "spark.sql.shuffle.partitions": "2",
         "spark.dynamicAllocation.enabled": "false",
     }
@@ -59,6 +56,21 @@ def server(mortal_cluster: SparkCluster, account: Settings) -> Iterator[ConnectS
         mortal_cluster, account, printed_configuration(account) | given
     ) as running:
         yield running
+
+
+def kill_all(cluster: SparkCluster) -> None:
+    """Leave a cluster no worker."""
+    for worker in cluster.workers:
+        if worker.process.poll() is None:
+            worker.kill()
+    cluster.wait_for_workers(0)
+
+
+def start_two(cluster: SparkCluster) -> None:
+    """Give a cluster two workers again."""
+    for _ in range(2):
+        cluster.start_worker()
+    cluster.wait_for_workers(2)
 
 
 def client_of(
@@ -150,8 +162,7 @@ def test_a_command_beside_one_that_holds_all_cores_says_so_in_one_line(
     assert second.status() == 1
     (line,) = lines_of(second)
     assert f"No executor came within 2 s on {mortal_cluster.url}" in line
-    assert "0 of its 2 cores" in line
-    assert f"{_NAME} (app-" in line
+    assert f"{mortal_cluster.web_url} lists" in line
 
 
 @pytest.mark.soak
@@ -203,7 +214,7 @@ def test_without_workers_a_run_publishes_and_continues_with_new_ones(
             start_two(mortal_cluster)
         assert child.result() == 0
     (line,) = lines_of(other)
-    assert f"No executor came within 2 s on {mortal_cluster.url}: it has no worker." in line
+    assert f"No executor came within 2 s on {mortal_cluster.url}; " in line
     fruits.check()
 
 

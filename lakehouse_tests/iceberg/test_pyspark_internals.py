@@ -4,12 +4,8 @@ said to be, and there.
 
 import ast
 import warnings
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from time import sleep
-from types import SimpleNamespace
 from unittest.mock import create_autospec
 
 import grpc
@@ -18,21 +14,17 @@ import pytest
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 from pyspark.sql.connect.client.core import SparkConnectClient
-from pyspark.sql.functions import udf
 
 import lakehouse
 from lakehouse.iceberg.frames import pyspark_internals
 from lakehouse.iceberg.frames.pyspark_internals import (
     CHECKED_VERSION,
     LOGS_WITH_VALUES,
-    cancel_jobs,
     connect_channel,
     has_context,
     java_property,
     set_connect_retries,
-    waits_without_executor,
 )
-from lakehouse_tests.processes import wait_for
 
 _HOME = Path(lakehouse.__file__).parent
 _PRIVATE_MODULES = ("pyspark.java_gateway", "pyspark.sql.connect.client")
@@ -111,32 +103,6 @@ def test_a_server_that_was_given_up_on_is_not_waited_for_again_soon_and_nothing_
 def test_a_session_has_a_context_and_tells_of_its_jvm(spark: SparkSession) -> None:
     assert has_context()
     assert int(java_property(spark, "java.specification.version")) >= 17
-
-
-def test_waiting_without_executors_is_known_and_cancelled_for_a_reason(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    context, opened = spark.sparkContext, str(tmp_path / "opened")
-
-    def wait(value: int) -> int:
-        while not Path(opened).exists():
-            sleep(0.05)
-        return value
-
-    # Here the driver itself works, as it is seen where executors are gone.
-    waits = partial(waits_without_executor, context)
-    assert waits() is False
-    rows = spark.range(1).select(udf(wait, "bigint", useArrow=False)("id"))
-    with ThreadPoolExecutor(1) as pool:
-        collected = pool.submit(rows.collect)
-        try:
-            wait_for(waits, "a stage")
-            cancel_jobs(context, "since nobody is left.")
-            with pytest.raises(Exception, match=r"Job \d+ cancelled since nobody is left\."):
-                collected.result()
-        finally:
-            Path(opened).touch()
-    assert waits_without_executor(SimpleNamespace(_jsc=None)) is None  # type: ignore[arg-type]
 
 
 def private_uses(tree: ast.AST) -> list[str]:

@@ -31,7 +31,7 @@ from lakehouse.ingestion.staging.executor_reading import (
 from lakehouse.ingestion.staging.executor_task import ExecutorTask, FileOutcome, NumberedFile
 from lakehouse.ingestion.staging.staged_files import FileConverter
 from lakehouse.ingestion.staging.staged_rows import open_staging
-from lakehouse.spark.executor_archive import require_archive
+from lakehouse.spark.executor_archive import archive_file
 from lakehouse.spark.project_code import package_zip
 from lakehouse.storage import s3
 from lakehouse.storage.object_store import StoredObject
@@ -265,7 +265,7 @@ def test_what_executors_cannot_be_sent_a_python_for_the_driver_reads(
             "always",
             True,
             Path,
-            lambda _: require_archive(refused, "s3://lake/env.tar.gz"),
+            lambda _: archive_file(refused, "s3://lake/env.tar.gz"),
         )
         delivery = collect_files(inbox.store, ingest, executors=executors)
 

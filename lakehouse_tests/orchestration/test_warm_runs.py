@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from multiprocessing.connection import Client, Listener
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -17,6 +18,7 @@ from dagster._core.launcher import LaunchRunContext, WorkerStatus
 from lakehouse.orchestration.dagster_internals import _job_origin
 from lakehouse.orchestration.runs.orphaned_runs import worker_of
 from lakehouse.orchestration.warm_runs.run_launcher import WarmRunLauncher, address_file
+from lakehouse.orchestration.warm_runs.run_server import serve
 from lakehouse.spark.processes import Process
 from lakehouse_tests.processes import wait_for
 
@@ -155,6 +157,17 @@ def test_the_process_of_a_run_has_failed_when_it_is_killed(shop: Shop) -> None:
     os.kill(worker.pid, signal.SIGKILL)
     wait_for(lambda: not worker.is_alive, "the end of the run", SECONDS)
     assert health(shop.run(run_id)).status is WorkerStatus.FAILED
+
+
+def test_a_run_does_not_start_after_its_launcher_gave_up(monkeypatch) -> None:
+    # The server of this test stays in the "fork" that it returns from.
+    monkeypatch.setattr(os, "fork", lambda: 0)
+    with TemporaryDirectory() as folder, Listener(f"{folder}/socket") as listener:
+        with Client(listener.address) as gave_up:
+            gave_up.send("abandoned")
+        with Client(listener.address) as waiting:
+            waiting.send("awaited")
+            assert serve(listener) == "awaited"
 
 
 @pytest.mark.long

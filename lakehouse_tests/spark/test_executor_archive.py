@@ -1,4 +1,4 @@
-"""The archive for executors: what is in it, what its `python` does, and when it is too old."""
+"""The archive for executors: what is in it, what its `python` does, and when it is missing."""
 
 import io
 import os
@@ -16,13 +16,10 @@ import pytest
 from lakehouse.errors import SetupError
 from lakehouse.settings import Settings
 from lakehouse.spark.executor_archive import (
-    ArchiveManifest,
     archive_bytes,
     archive_file,
     installed_packages,
-    platform_here,
     python_here,
-    require_archive,
     runtime_files,
 )
 from lakehouse_tests.conftest import on_aws
@@ -67,8 +64,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
 
 def archive_of(*requested: str) -> bytes:
     """Return an archive of installed packages."""
-    files = runtime_files(installed_packages(requested))
-    return archive_bytes(ArchiveManifest.of(requested), files)
+    return archive_bytes(runtime_files(installed_packages(requested)))
 
 
 def unpack(archive: bytes, folder: Path) -> Path:
@@ -141,14 +137,14 @@ def test_what_code_does_not_need_when_it_runs_is_left_out(install: Install) -> N
     files = {
         "apple/tests/test_apple.py": "",
         "apple/__pycache__/a.cpython-311.pyc": "",
-        "apple/include/apple.h": "",
-        "apple/libapple.a": "",
         "apple/data.json": "{}",
     }
     install("apple", **files)
 
     assert list(runtime_files(installed_packages(["apple"]))) == [
+        "apple-1.0.dist-info/INSTALLER",
         "apple-1.0.dist-info/METADATA",
+        "apple-1.0.dist-info/RECORD",
         "apple/__init__.py",
         "apple/data.json",
     ]
@@ -177,58 +173,14 @@ def test_a_package_whose_code_lies_elsewhere_is_refused(install: Install, origin
         runtime_files({"apple": PathDistribution(notes)})
 
 
-def test_an_archive_that_is_as_it_would_be_made_now_will_do(install, settings, tmp_path):
-    install("apple", requires=["pear"])
-    install("pear", version="2.0")
-    file = tmp_path / "env.tar.gz"
-    file.write_bytes(archive_of("apple"))
-
-    manifest = require_archive(settings, str(file))
-
-    assert manifest.packages == {"apple": "1.0", "pear": "2.0"}
-    assert manifest.describe() == (
-        f"apple 1.0 and 1 that they require, for Python {python_here()} on {platform_here()}"
-    )
+def test_a_missing_archive_is_rejected(settings: Settings, tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match="Create it with `lakehouse pack-python`"):
+        archive_file(settings, str(tmp_path / "env.tar.gz"))
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"python": "3.9"},
-        {"platform": "Plan9 pdp11"},
-        {"packages": {"apple": "0.9"}},
-        {"requested": ("no-such-fig",), "packages": {"no-such-fig": "1"}},
-    ],
-)
-def test_a_stale_archive_is_rejected_with_the_command_that_renews_it(
-    install: Install, settings: Settings, tmp_path: Path, change: dict[str, object]
-) -> None:
-    install("apple")
-    stale = replace(ArchiveManifest.of(["apple"]), **change)  # type: ignore[arg-type]
-    file = tmp_path / "env.tar.gz"
-    file.write_bytes(archive_bytes(stale, {}))
-
-    with pytest.raises(SetupError) as raised:
-        require_archive(settings, str(file))
-
-    (requested,) = stale.requested
-    assert f"lakehouse pack-python --with={requested}" in raised.value.next_step
-
-
-@pytest.mark.parametrize("content", [None, b"", b"no archive", archive_of("jmespath")[:50]])
-def test_other_files_are_rejected(settings, tmp_path, content):
-    file = tmp_path / "env.tar.gz"
-    if content is not None:
-        file.write_bytes(content)
-
-    with pytest.raises(SetupError, match="pack-python"):
-        require_archive(settings, str(file))
-
-
-@pytest.mark.parametrize("read", [require_archive, archive_file])
-def test_an_archive_that_a_bucket_does_not_return_is_named(settings, read):
+def test_an_archive_that_a_bucket_does_not_return_is_named(settings):
     with refusing_s3() as address, pytest.raises(SetupError) as raised:
-        read(replace(on_aws(settings), endpoint_url=address), "s3://lake/env.tar.gz")
+        archive_file(replace(on_aws(settings), endpoint_url=address), "s3://lake/env.tar.gz")
 
     assert "s3://lake/env.tar.gz" in str(raised.value)
     assert raised.value.next_step == "Create it with `lakehouse pack-python`."

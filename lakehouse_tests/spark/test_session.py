@@ -44,18 +44,17 @@ def test_a_cluster_is_sent_the_jars_and_can_reach_the_driver(settings):
     assert "spark.driver.bindAddress" not in cluster
 
 
-def test_executors_of_a_cluster_run_the_python_of_an_archive(settings):
+def test_executors_of_a_cluster_run_the_python_of_an_archive(settings, tmp_path):
+    file = tmp_path / "env.tar.gz"
+    file.touch()
     given = ("spark.archives", "hdfs:///mine.zip")
-    cluster = replace(
-        settings.cluster, executor_archive="/opt/env.tar.gz", configuration=(given,)
-    )
+    cluster = replace(settings.cluster, executor_archive=str(file), configuration=(given,))
     there = replace(settings, spark_master="spark://10.0.0.1:7077", cluster=cluster)
     archive = archive_configuration(there)
     configuration = session_configuration(there, archive=archive)
 
     assert (
-        configuration["spark.archives"]
-        == "file:///opt/env.tar.gz#lakehouse-python,hdfs:///mine.zip"
+        configuration["spark.archives"] == f"{file.as_uri()}#lakehouse-python,hdfs:///mine.zip"
     )
     python = "./lakehouse-python/bin/python"
     assert configuration["spark.sql.execution.pyspark.python"] == python

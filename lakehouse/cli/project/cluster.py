@@ -30,13 +30,17 @@ def pack_python(state: State, file: str | None, more: tuple[str, ...]) -> None:
     version with them. Network is used only for a bucket. If LAKEHOUSE_EXECUTOR_ARCHIVE is set,
     Spark unpacks it for tasks. The same packages give the same bytes.
     """
-    from lakehouse.spark.executor_archive import write_archive
+    from lakehouse.spark.executor_archive import platform_here, python_here, write_archive
 
     settings = state.settings
     place = _place(file or settings.cluster.executor_archive or _FILE)
     with state.progress("Packing packages"):
-        manifest, size_bytes = write_archive(settings, place, more)
-    click.echo(f"{place}: {manifest.describe()}; {size_text(size_bytes)}")
+        versions, size_bytes = write_archive(settings, place, more)
+    packages = ", ".join(f"{name} {version}" for name, version in versions.items())
+    click.echo(
+        f"{place}: {packages}, for Python {python_here()} on {platform_here()};"
+        f" {size_text(size_bytes)}"
+    )
     if place != settings.cluster.executor_archive:
         click.echo(f"Executors have it with LAKEHOUSE_EXECUTOR_ARCHIVE={place}")
 
@@ -70,11 +74,9 @@ def connect_conf(state: State, jar_folder: str | None) -> None:
         properties_text,
         server_configuration,
     )
-    from lakehouse.spark.spark_address import read_master
 
     settings = state.settings
-    cluster = read_master(settings.cluster, settings.spark_master)
-    configuration = server_configuration(settings, jar_folder, cluster)
+    configuration = server_configuration(settings, jar_folder)
     click.echo(f"# What a Spark Connect server of Spark {pyspark.__version__} is started with.")
     click.echo(f"# spark-submit --properties-file FILE --class {SERVER_CLASS} spark-internal")
     if settings.deployment == "aws":

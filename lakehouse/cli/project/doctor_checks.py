@@ -34,10 +34,10 @@ from lakehouse.privacy.gone import read_audited
 from lakehouse.settings import SAMPLES, Settings
 from lakehouse.spark import jars, jvm
 from lakehouse.spark.connect_server import lacking
-from lakehouse.spark.executor_archive import require_archive
+from lakehouse.spark.executor_archive import archive_file
 from lakehouse.spark.jvm_class_archive import archive_path, archive_problem
 from lakehouse.spark.session_configuration import driver_memory
-from lakehouse.spark.spark_address import place_of, problem_of, read_master, require_master
+from lakehouse.spark.spark_address import place_of, problem_of, require_master
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -89,7 +89,7 @@ def _read(
 
 
 def describe_python(settings: Settings) -> str:
-    """Return which Python runs Spark's Python tasks; raises SetupError for a bad archive."""
+    """Return which Python runs Spark's Python tasks; raises SetupError for a missing archive."""
     cluster = settings.cluster
     if not settings.spark_remote and not settings.is_on_cluster:
         unused = (
@@ -97,11 +97,8 @@ def describe_python(settings: Settings) -> str:
         )
         return f"{cluster.executor_python or 'this Python'}, on this machine{unused}"
     if cluster.executor_archive:
-        manifest = require_archive(settings, cluster.executor_archive)
-        return (
-            f"python{manifest.python} of each worker's PATH with {cluster.executor_archive}:"
-            f" {manifest.describe()}"
-        )
+        archive_file(settings, cluster.executor_archive)
+        return f"that of each worker's PATH with {cluster.executor_archive}"
     if cluster.executor_python:
         return f"{cluster.executor_python} of each worker (LAKEHOUSE_EXECUTOR_PYTHON)"
     if settings.spark_remote:
@@ -231,7 +228,8 @@ def _classes(settings: Settings) -> str:
 
 def _spark(settings: Settings) -> str:
     if settings.is_on_cluster:
-        return _cluster(settings)
+        require_master(settings.spark_master)
+        return f"{settings.spark_master} answers"
     if not settings.spark_remote:
         return f"in process: {settings.spark_master}, {driver_memory(settings)}"
     place, problem = place_of(settings.spark_remote), problem_of(settings.spark_remote)
@@ -244,18 +242,6 @@ def _spark(settings: Settings) -> str:
         )
     read_staged_object(settings)
     return f"{place} answers, has what tables need, and reads what is staged"
-
-
-def _cluster(settings: Settings) -> str:
-    require_master(settings.spark_master)
-    state = read_master(settings.cluster, settings.spark_master)
-    answers = f"{settings.spark_master} answers"
-    if state is None:
-        return answers
-    free = f"{state.free_cores} of {count(state.cores, 'core')} are free"
-    if not state.workers:
-        raise LakehouseError(f"{answers}, and has no worker", next_step="Start one.")
-    return f"{answers}: {count(len(state.workers), 'worker')}, {free}"
 
 
 def _deployment(settings: Settings) -> str:

@@ -93,26 +93,6 @@ def has_jvm_exited(*, wait: bool = True) -> bool:
     return process.poll() is not None
 
 
-def waits_without_executor(context: "SparkContext") -> bool | None:
-    """Whether tasks wait without an executor; None after the exit of the JVM."""
-    java = context._jsc
-    if java is None:
-        return None
-    if not len(java.statusTracker().getActiveStageIds()):
-        return False
-    # The result includes the driver.
-    return int(java.sc().getExecutorMemoryStatus().size()) <= 1
-
-
-def cancel_jobs(context: "SparkContext", reason: str) -> None:
-    """Cancel all Spark jobs with a reason; PySpark's methods accept no reason."""
-    java = context._jsc
-    if java is None:
-        return
-    for job in java.statusTracker().getActiveJobIds():
-        java.sc().cancelJob(job, reason)
-
-
 def java_property(session: "SparkSession", name: str) -> str:
     """Return a system property of a session's JVM."""
     assert session._jvm is not None

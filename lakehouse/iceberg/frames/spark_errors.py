@@ -27,10 +27,7 @@ _OUT_OF_MEMORY = _Known(
     "Spark ran out of memory. Set LAKEHOUSE_SPARK_MEMORY to more, such as 4g, or on a cluster"
     " LAKEHOUSE_EXECUTOR_MEMORY, and run this again.",
 )
-_NO_EXECUTOR_LEFT = _Known(r"(All executors on \S+ ended .+? waits longer\.)", "{0}.")
-"""The message of `lakehouse.spark.executors`, in the text of cancelled jobs."""
 _EXIT_ERRORS = (
-    _NO_EXECUTOR_LEFT,
     _Known(
         r"Cannot call methods on a stopped SparkContext|cancelled because SparkContext was shut"
         r" down"
@@ -58,7 +55,6 @@ _EXIT_ERRORS = (
 )
 _EXIT_OR_MEMORY_ERRORS = (_OUT_OF_MEMORY, *_EXIT_ERRORS)
 _KNOWN = (
-    _NO_EXECUTOR_LEFT,
     *_EXIT_OR_MEMORY_ERRORS,
     _Known(
         r"NotFoundException: (?:Failed to open input stream for file|Location does not exist):"
@@ -104,7 +100,7 @@ def spark_exit_explanation(error: BaseException) -> str:
 
 
 def has_spark_exited(error: BaseException) -> bool:
-    """Whether an error was caused by the exit of Spark or of all executors."""
+    """Whether an error was caused by the exit of Spark."""
     text = text_of(error)
     return any(re.search(known.sign, text) for known in _EXIT_ERRORS)
 

@@ -80,6 +80,9 @@ def serve(listener: Listener) -> str:
         # A launcher may have exited before it sent anything.
         with listener.accept() as connection, suppress(EOFError, OSError):
             arguments: str = connection.recv()
+            if connection.poll():
+                # A launcher sends no more: it gave up, and started the run itself.
+                continue
             pid = os.fork()
             if not pid:
                 return arguments
