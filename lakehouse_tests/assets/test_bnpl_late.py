@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-
 @pytest.fixture(scope="module")
 def landed(
     spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory
@@ -93,7 +92,9 @@ def test_only_the_late_day_is_written(five_days: Pipeline) -> None:
 def materialized_days(pipeline: Pipeline, run_id: str, table: str) -> list[str | None]:
     kind = dg.DagsterEventType.ASSET_MATERIALIZATION
     with open_instance(pipeline.settings) as instance:
-        events = [entry.get_dagster_event() for entry in events_of_run(instance, run_id, {kind})]
+        events = [
+            entry.get_dagster_event() for entry in events_of_run(instance, run_id, {kind})
+        ]
     return [event.partition for event in events if event.asset_key == asset_key(table)]
 
 
