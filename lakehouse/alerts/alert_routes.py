@@ -1,7 +1,7 @@
 """Routes of alerts by severity, owner and table, from a TOML file and the environment.
 
 repeat_after_hours = 24       # an open error is repeated after this period
-at_once = 10                  # more messages within five minutes are sent as one summary
+at_once = 10                  # more waiting messages are sent as one summary
 
 [[route]]
 to = ["slack://token/#data", "arn:aws:sns:eu-central-1:123456789012:data"]

@@ -1,4 +1,4 @@
-"""Delivers messages: one queue per recipient, summaries of many, and retries."""
+"""Delivers messages: one queue per recipient, a summary of many, and retries."""
 
 import logging
 import time
@@ -18,8 +18,6 @@ from lakehouse.orchestration.backoff import pause_seconds
 
 ROUND_SECONDS = 30.0
 """Dagster stops a sensor tick after a minute."""
-WINDOW = timedelta(minutes=5)
-"""A recipient gets at most `at_once` messages and one summary in this period."""
 _MOST_REFUSED = 2
 """After this many refused messages, a round stops delivering to a recipient."""
 _LONGEST_PAUSE_SECONDS = 40
@@ -43,9 +41,7 @@ _PLURALS = {
 }
 
 
-def route_alerts(
-    state: AlertState, alerts: Sequence[Alert], now: datetime, routes: Routes
-) -> AlertState:
+def route_alerts(state: AlertState, alerts: Sequence[Alert], routes: Routes) -> AlertState:
     """Return the state with messages in the queues of their recipients.
 
     The queues of removed recipients are deleted.
@@ -53,29 +49,10 @@ def route_alerts(
     messages = [alert for alert in (*state.unrouted, *alerts) if not alert.muted]
     queues = {}
     for name in map(name_of, routes.urls):
+        queue = state.queues.get(name, Queue())
         routed = [alert for alert in messages if name in map(name_of, routes.of(alert))]
-        queues[name] = enqueue(state.queues.get(name, Queue()), routed, now, routes.at_once)
+        queues[name] = replace(queue, pending=(*queue.pending, *routed))
     return replace(state, queues=queues, unrouted=())
-
-
-def enqueue(queue: Queue, alerts: Sequence[Alert], now: datetime, at_once: int) -> Queue:
-    """Add messages to a queue: each of a few, or else one summary per window."""
-    recent = tuple(at for at in queue.queued_at if now - at < WINDOW)
-    queue = replace(queue, queued_at=recent)
-    new = (*queue.deferred, *alerts)
-    if not new:
-        return queue
-    can_summarize = queue.summary_at is None or now - queue.summary_at >= WINDOW
-    if len(recent) + len(new) <= at_once and (can_summarize or not queue.deferred):
-        return _append(queue, new, now)
-    if can_summarize:
-        return replace(_append(queue, (summarize(new, now),), now), summary_at=now)
-    return replace(queue, deferred=new)
-
-
-def _append(queue: Queue, alerts: tuple[Alert, ...], now: datetime) -> Queue:
-    queued_at = (*queue.queued_at, *([now] * len(alerts)))
-    return replace(queue, pending=(*queue.pending, *alerts), deferred=(), queued_at=queued_at)
 
 
 def summarize(alerts: Sequence[Alert], now: datetime) -> Alert:
@@ -131,12 +108,14 @@ def _some(names: Sequence[str]) -> str:
 class Dispatcher:
     """Delivers the queued messages to all recipients in parallel.
 
-    The state is saved after each delivery, so that a killed process repeats at most one.
+    More than `at_once` that wait for a recipient are sent as one summary. The state is saved
+    after each delivery, so that a killed process repeats at most one.
     """
 
     state: AlertState
     save: Callable[[AlertState], None]
     logger: logging.Logger
+    at_once: int
     _lock: Lock = field(default_factory=Lock, init=False)
 
     def run(self, sinks: Mapping[str, Sink], seconds: float = ROUND_SECONDS) -> AlertState:
@@ -154,7 +133,10 @@ class Dispatcher:
     def _deliver(self, sink: Sink, until: float) -> None:
         """Deliver the messages of a recipient; those of an incident stay in order."""
         refused: set[str] = set()
-        for alert in self.state.queues[sink.name].pending:
+        pending = self.state.queues[sink.name].pending
+        is_summary = len(pending) > self.at_once
+        messages = (summarize(pending, datetime.now(UTC)),) if is_summary else pending
+        for alert in messages:
             if len(refused) == _MOST_REFUSED or time.monotonic() >= until:
                 return
             if alert.key in refused:
@@ -168,7 +150,8 @@ class Dispatcher:
                 self.logger.warning(f"{sink.name} refused {alert.alert_id}: {reason}")
                 self._change(sink.name, partial(after_refusal, alert=alert))
             else:
-                self._change(sink.name, partial(after_delivery, alert=alert))
+                delivered = pending if is_summary else (alert,)
+                self._change(sink.name, partial(after_delivery, alerts=delivered))
 
     def _change(self, name: str, change: Callable[[Queue], Queue]) -> None:
         with self._lock:
@@ -177,10 +160,11 @@ class Dispatcher:
             self.save(self.state)
 
 
-def after_delivery(queue: Queue, alert: Alert) -> Queue:
-    """Return the queue after a message was delivered."""
-    pending = tuple(other for other in queue.pending if other.alert_id != alert.alert_id)
-    return replace(queue, pending=pending, failures=0, retry_at=None)
+def after_delivery(queue: Queue, alerts: Sequence[Alert]) -> Queue:
+    """Return the queue after messages were delivered."""
+    ids = {alert.alert_id for alert in alerts}
+    pending = tuple(alert for alert in queue.pending if alert.alert_id not in ids)
+    return Queue(pending)
 
 
 def after_refusal(queue: Queue, alert: Alert) -> Queue:
