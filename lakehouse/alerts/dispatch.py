@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from threading import Lock
 
 from lakehouse.alerts.alert_routes import Routes, name_of
@@ -16,7 +15,7 @@ from lakehouse.alerts.incidents import Alert, Saying, alert_id
 from lakehouse.alerts.sinks import Sink, describe_failure
 from lakehouse.orchestration.backoff import pause_seconds
 
-ROUND_SECONDS = 30.0
+_ROUND_SECONDS = 30.0
 """Dagster stops a sensor tick after a minute."""
 _MOST_REFUSED = 2
 """After this many refused messages, a round stops delivering to a recipient."""
@@ -118,9 +117,9 @@ class Dispatcher:
     at_once: int
     _lock: Lock = field(default_factory=Lock, init=False)
 
-    def run(self, sinks: Mapping[str, Sink], seconds: float = ROUND_SECONDS) -> AlertState:
-        """Deliver for this many seconds at most; a later round continues."""
-        until, now = time.monotonic() + seconds, datetime.now(UTC)
+    def run(self, sinks: Mapping[str, Sink]) -> AlertState:
+        """Deliver for half a minute at most; a later round continues."""
+        until, now = time.monotonic() + _ROUND_SECONDS, datetime.now(UTC)
         due = []
         for name, queue in self.state.queues.items():
             if queue.pending and (queue.retry_at is None or now >= queue.retry_at):
@@ -133,9 +132,11 @@ class Dispatcher:
     def _deliver(self, sink: Sink, until: float) -> None:
         """Deliver the messages of a recipient; those of an incident stay in order."""
         refused: set[str] = set()
-        pending = self.state.queues[sink.name].pending
-        is_summary = len(pending) > self.at_once
-        messages = (summarize(pending, datetime.now(UTC)),) if is_summary else pending
+        queue = self.state.queues[sink.name]
+        is_summary = len(queue.pending) > self.at_once
+        messages = (
+            (summarize(queue.pending, datetime.now(UTC)),) if is_summary else queue.pending
+        )
         for alert in messages:
             if len(refused) == _MOST_REFUSED or time.monotonic() >= until:
                 return
@@ -148,23 +149,20 @@ class Dispatcher:
                 refused.add(alert.key)
                 reason = describe_failure(error)
                 self.logger.warning(f"{sink.name} refused {alert.alert_id}: {reason}")
-                self._change(sink.name, partial(after_refusal, alert=alert))
+                queue = after_refusal(queue, alert)
             else:
-                delivered = pending if is_summary else (alert,)
-                self._change(sink.name, partial(after_delivery, alerts=delivered))
+                queue = Queue() if is_summary else after_delivery(queue, alert)
+            self._save(sink.name, queue)
 
-    def _change(self, name: str, change: Callable[[Queue], Queue]) -> None:
+    def _save(self, name: str, queue: Queue) -> None:
         with self._lock:
-            queues = {**self.state.queues, name: change(self.state.queues[name])}
-            self.state = replace(self.state, queues=queues)
+            self.state = replace(self.state, queues={**self.state.queues, name: queue})
             self.save(self.state)
 
 
-def after_delivery(queue: Queue, alerts: Sequence[Alert]) -> Queue:
-    """Return the queue after messages were delivered."""
-    ids = {alert.alert_id for alert in alerts}
-    pending = tuple(alert for alert in queue.pending if alert.alert_id not in ids)
-    return Queue(pending)
+def after_delivery(queue: Queue, alert: Alert) -> Queue:
+    """Return the queue after a message was delivered."""
+    return Queue(tuple(one for one in queue.pending if one.alert_id != alert.alert_id))
 
 
 def after_refusal(queue: Queue, alert: Alert) -> Queue:

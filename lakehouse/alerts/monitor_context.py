@@ -82,16 +82,17 @@ class MonitorContext:
             dg.AssetSelection.assets(asset_key(table)).upstream(), self.graph
         )
         feed = next((feed for feed in self.feeds if asset_key(feed.table) in upstream), None)
+        if feed is None:
+            return
         files = {
             (str(row["_source_file"]), str(row.get("_source_sha256") or ""))
             for row in rows
             if row.get("_source_file")
         }
-        for file, sha256 in sorted(files) if feed else ():
+        for file, sha256 in sorted(files):
             # Several deliveries can have the same name.
             which = f" --sha256 {sha256[:12]}" if sha256 else ""
-            name = feed.name if feed else ""
-            yield f"lakehouse reject {shell_word(file)} --feed {name}{which} --why …"
+            yield f"lakehouse reject {shell_word(file)} --feed {feed.name}{which} --why …"
 
     def describe_ownership(self, table: str) -> list[str]:
         """Describe the tables downstream of a table, and its owner."""

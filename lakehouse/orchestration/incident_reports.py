@@ -1,4 +1,5 @@
-"""Reports of incidents that no detector finds, such as a dead server or a pipe in an inbox.
+"""Reports of incidents that no detector finds, such as a dead server or a pipe in an inbox, and
+of publishes outside of runs.
 
 Any process adds a report to a file in the home, also if Dagster and Spark are down. The next
 round of `lakehouse.alerts` sends it, within ten seconds while `lakehouse dev` runs.

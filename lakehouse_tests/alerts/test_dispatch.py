@@ -93,7 +93,7 @@ def test_the_queue_of_a_removed_recipient_is_deleted():
 
 
 def test_a_muted_message_is_not_queued():
-    routes = Routes((Route(to=("json://127.0.0.1:1/",)),))
+    routes = Routes(route=(Route(to=("json://127.0.0.1:1/",)),))
     muted = plan({}, 1, firing(1), mutes=[mute(10)]).alerts
 
     assert route_alerts(AlertState(), muted, routes).undelivered == 0
@@ -133,7 +133,7 @@ def test_a_summary_of_the_same_messages_has_the_same_id():
 def test_a_recovered_recipient_gets_all_messages_once_and_in_order(
     settings: Settings, receiver: Receiver
 ) -> None:
-    routes = Routes((Route(to=(receiver.url,)),))
+    routes = Routes(route=(Route(to=(receiver.url,)),))
     receiver.is_down = True
     send(settings, routes, 1, firing(1), firing(1.5, key=B))
     assert send(settings, routes, 2, resolved(2)).undelivered == 3
@@ -149,7 +149,7 @@ def test_a_failing_recipient_does_not_delay_others(
     settings: Settings, receiver: Receiver
 ) -> None:
     # Nothing listens on port 1.
-    routes = Routes((Route(to=("json://127.0.0.1:1/", receiver.url)),))
+    routes = Routes(route=(Route(to=("json://127.0.0.1:1/", receiver.url)),))
 
     state = send(settings, routes, 1, firing(1))
 
@@ -166,7 +166,7 @@ def test_a_route_filters_by_severity_owner_and_table(
     )
     send(
         settings,
-        Routes((route,)),
+        Routes(route=(route,)),
         1,
         firing(1, owner="data-platform"),
         firing(1, key="a warning", owner="data-platform", severity="warn"),
@@ -224,7 +224,7 @@ def test_a_killed_process_loses_no_message_and_repeats_it_with_its_id(
         settings = Settings(home=Path(folder))
         for life, last in enumerate([*kills, 10**6], start=1):
             recorder.steps = Steps(last)
-            _live(settings, recorder, Routes((Route(to=(url,)),)), facts, life)
+            _live(settings, recorder, Routes(route=(Route(to=(url,)),)), facts, life)
     once = {alert.alert_id: alert for alert in recorder.received}
     assert events(once.values()) == [
         ("opened", A),

@@ -98,9 +98,7 @@ def test_rejected_files_of_a_removed_feed_are_resolved(watch: Watch) -> None:
     reject(watch, "short")
     (title,) = watch.titles()
     assert titles_of(watch) == []
-    assert titles_of(watch, feeds=()) == [
-        (f"Resolved: {title}", "The feed is no longer declared.")
-    ]
+    assert titles_of(watch, feeds=()) == [(f"Resolved: {title}", "It no longer fires.")]
     assert titles_of(watch, feeds=()) == []
 
 
