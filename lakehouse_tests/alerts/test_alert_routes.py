@@ -54,7 +54,7 @@ def test_a_file_has_routes_and_limits(settings: Settings) -> None:
     )
     assert (routes.repeat_after, routes.at_once) == (timedelta(hours=4), 3)
     assert routes.route[0].severity == ("error",)
-    assert (routes.route[1].owner, routes.routes[1].table) == (
+    assert (routes.route[1].owner, routes.route[1].table) == (
         ("data-platform",),
         ("silver.*",),
     )
