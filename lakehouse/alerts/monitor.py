@@ -52,10 +52,10 @@ def detect_quarantined_rows(context: MonitorContext) -> Observed:
             continue
         loaded = context.catalog.load(quarantine.name)
         history = history_of(quarantine.name, loaded)
-        if history.main is None or _is_being_written(context, history):
+        if _is_being_written(context, history):
             continue
         cursor[table.name] = loaded.metadata_location
-        if history.main.rows:
+        if history.main and history.main.rows:
             counts = count_refused(context.catalog, table)
             facts.append(_firing(context, table, history, counts))
         else:
