@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import dagster as dg
 
 from lakehouse.alerts.alerts_sensor import alerts_definitions
-from lakehouse.alerts.asset_pages import with_pages
 from lakehouse.errors import DeclarationError, LakehouseError, SettingsError
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.erasure.suppression_list import RowTimestamp, SuppressionList
@@ -179,13 +178,6 @@ class Project:
         """Return the assets with their checks and resources."""
         engine = engine_resource(read_settings)
         assets = declared_assets(self.modules)
-        shown = with_pages(
-            assets,
-            self.tables,
-            self.feeds.values(),
-            health=self.tables[MONITORING.health],
-            upkeep=self.tables[MONITORING.upkeep],
-        )
         gone = dg.ResourceDefinition(
             lambda _: self.gone_people(read_settings()),
             description="The erased data subjects.",
@@ -195,7 +187,7 @@ class Project:
             description="The tables that AWS jobs compute.",
         )
         return dg.Definitions(
-            assets=[*shown, *default_checks(assets, self.tables)],
+            assets=[*assets, *default_checks(assets, self.tables)],
             resources={
                 "settings": dg.ResourceDefinition(
                     lambda _: read_settings(), description="Settings from the environment."

@@ -86,9 +86,7 @@ def test_the_page_of_an_asset_leads_to_its_tables():
     specs = {table_name(spec.key): spec for spec in defs.resolve_all_asset_specs()}
     metadata = specs["silver.fruits"].metadata
     assert metadata["lakehouse/quarantine"] == dg.AssetKey(["silver", "fruits_quarantine"])
-    assert metadata["lakehouse/table_health"] == dg.AssetKey(["monitoring", "table_health"])
     assert metadata["lakehouse/contract"] == "lakehouse contract silver.fruits"
-    assert metadata["lakehouse/upkeep_runs"] == dg.AssetKey(["monitoring", "upkeep_runs"])
 
 
 def test_a_run_is_one_process_unless_a_spark_server_is_shared(settings):

@@ -1,7 +1,7 @@
 """Routes of alerts by severity, owner and table, from a TOML file and the environment.
 
 repeat_after_hours = 24       # an open error is repeated after this period
-at_once = 10                  # more messages within five minutes are sent as one summary
+at_once = 10                  # more waiting messages are sent as one summary
 
 [[route]]
 to = ["slack://token/#data", "arn:aws:sns:eu-central-1:123456789012:data"]
@@ -13,7 +13,6 @@ table = ["silver.*", "gold.*"]
 import hashlib
 import tomllib
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import timedelta
 from fnmatch import fnmatchcase
 from typing import Annotated
@@ -53,28 +52,26 @@ class Route(BaseModel, extra="forbid", frozen=True):
         )
 
 
-class _RoutesFile(BaseModel, extra="forbid"):
-    repeat_after_hours: _Above0 = 24
-    at_once: Annotated[int, Strict(), Field(gt=0)] = 10
-    route: list[Route] = []
-
-
-@dataclass(frozen=True)
-class Routes:
+class Routes(BaseModel, extra="forbid", frozen=True):
     """All routes, and when alerts are repeated or summarized."""
 
-    routes: tuple[Route, ...] = ()
-    repeat_after: timedelta = timedelta(hours=24)
-    at_once: int = 10
+    repeat_after_hours: _Above0 = 24
+    at_once: Annotated[int, Strict(), Field(gt=0)] = 10
+    route: tuple[Route, ...] = ()
+
+    @property
+    def repeat_after(self) -> timedelta:
+        """After which period an open error is repeated."""
+        return timedelta(hours=self.repeat_after_hours)
 
     @property
     def urls(self) -> tuple[str, ...]:
         """All distinct recipients."""
-        return _distinct_urls(self.routes)
+        return _distinct_urls(self.route)
 
     def of(self, alert: Alert) -> tuple[str, ...]:
         """Return the distinct recipients of an alert."""
-        return _distinct_urls(route for route in self.routes if route.matches(alert))
+        return _distinct_urls(route for route in self.route if route.matches(alert))
 
 
 def _distinct_urls(routes: Iterable[Route]) -> tuple[str, ...]:
@@ -99,9 +96,9 @@ def read_routes(settings: Settings) -> Routes:
             raise SettingsError(
                 f"LAKEHOUSE_ALERT_ROUTES: the file {file} does not exist; expected a TOML file."
             )
-        return Routes(everywhere)
+        return Routes(route=everywhere)
     try:
-        content = _RoutesFile.model_validate(tomllib.loads(file.read_text(encoding="utf-8")))
+        routes = Routes.model_validate(tomllib.loads(file.read_text(encoding="utf-8")))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(
             f"{file} is not TOML: {error}.", next_step="Correct the file."
@@ -113,8 +110,4 @@ def read_routes(settings: Settings) -> Routes:
         raise SettingsError(
             f"{file}: {part}: {problem['msg']}.", next_step=f"Expected: {_EXPECTED}"
         ) from None
-    return Routes(
-        (*everywhere, *content.route),
-        timedelta(hours=content.repeat_after_hours),
-        content.at_once,
-    )
+    return routes.model_copy(update={"route": (*everywhere, *routes.route)})

@@ -23,20 +23,12 @@ _CHANGE_SECONDS = 60
 
 @dataclass(frozen=True)
 class Queue:
-    """Messages that wait for one recipient, and its delivery history."""
+    """Messages that wait for one recipient, and its failed deliveries."""
 
     pending: tuple[Alert, ...] = ()
-    deferred: tuple[Alert, ...] = ()
-    """Messages that wait for the next summary."""
-    queued_at: tuple[datetime, ...] = ()
-    summary_at: datetime | None = None
     failures: int = 0
+    """Refused deliveries since the last successful one."""
     retry_at: datetime | None = None
-
-    @property
-    def waiting(self) -> int:
-        """The number of undelivered messages."""
-        return len(self.pending) + len(self.deferred)
 
 
 @dataclass(frozen=True)
@@ -66,7 +58,9 @@ class AlertState:
     queues: Mapping[str, Queue] = field(default_factory=dict)
     cursors: Mapping[str, Any] = field(default_factory=dict)
     closed: Mapping[str, datetime] = field(default_factory=dict)
-    """Incidents that operators closed, and their last failure before that."""
+    """The last failure of incidents whose failure can remain: operators closed them, or a
+    rejected file was delivered again.
+    """
     unrouted: tuple[Alert, ...] = ()
     """Messages of commands, which the next round routes with its own settings."""
     mutes: Mapping[str, Mute] = field(default_factory=dict)
@@ -80,7 +74,7 @@ class AlertState:
     @property
     def undelivered(self) -> int:
         """The number of messages that wait for a recipient."""
-        return len(self.unrouted) + sum(queue.waiting for queue in self.queues.values())
+        return len(self.unrouted) + sum(len(queue.pending) for queue in self.queues.values())
 
     def current_mutes(self, now: datetime) -> list[Mute]:
         """Return the mutes that have not expired."""

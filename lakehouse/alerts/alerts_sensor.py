@@ -25,9 +25,7 @@ from lakehouse.alerts.monitor_context import MonitorContext
 from lakehouse.alerts.sinks import FILE, LOG, open_sinks
 from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.lineage.open_lineage import send_waiting
-from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.dagster_internals import graph_of_repository
-from lakehouse.orchestration.metadata_keys import OpenAlertsMetadata
 from lakehouse.settings import Settings
 from lakehouse.storage.json_files import read_json, write_json
 from lakehouse.tables.feed import Feed
@@ -37,7 +35,6 @@ NAME = "alerts"
 HEARTBEAT_FILE = "heartbeat"
 _PAUSE_SECONDS = 10
 _HEARTBEAT_SECONDS = 5
-_SHOWN = "shown_with_tables"
 
 
 @dataclass(frozen=True)
@@ -110,16 +107,13 @@ def detect_and_dispatch(
     try:
         with state_lock(settings, wait_seconds=0):
             state = _round(context, further, logger)
-            shown = show_open_alerts(context, state)
-            if shown != state:
-                write_state(settings, shown)
     except StateBusy:
         return None
-    recipients = (FILE, LOG, *sorted(shown.queues))
-    heartbeat = Heartbeat(context.now, len(shown.open), shown.undelivered, recipients)
+    recipients = (FILE, LOG, *sorted(state.queues))
+    heartbeat = Heartbeat(context.now, len(state.open), state.undelivered, recipients)
     write_json(settings.home / HEARTBEAT_FILE, heartbeat, Heartbeat)
     _call_heartbeat_url(settings, logger)
-    return shown
+    return state
 
 
 def _round(
@@ -140,29 +134,12 @@ def _round(
     cursors = {**state.cursors, **observed.cursors, "round_at": now.isoformat()}
     logged = [alert for alert in (*state.unrouted, *plan.alerts) if not alert.muted]
     state = replace(state, open=plan.open, closed=plan.closed, cursors=cursors)
-    state = route_alerts(state, plan.alerts, now, routes)
+    state = route_alerts(state, plan.alerts, routes)
     write_state(settings, state)
     for alert in logged:
         sinks[LOG].send(alert)
-    return Dispatcher(state, partial(write_state, settings), logger).run(sinks)
-
-
-def show_open_alerts(context: MonitorContext, state: AlertState) -> AlertState:
-    """Observe the tables whose open incidents changed, for their pages in the UI."""
-    titles: dict[str, list[str]] = {}
-    for incident in state.open.values():
-        if incident.firing.table in context.declared:
-            titles.setdefault(incident.firing.table, []).append(incident.firing.title)
-    now = {table: sorted(of_table) for table, of_table in titles.items()}
-    shown = state.cursors.get(_SHOWN, {})
-    for table in sorted({*now, *shown} & context.declared.keys()):
-        if now.get(table) != shown.get(table):
-            of_table = tuple(now.get(table, ()))
-            metadata = OpenAlertsMetadata(count=len(of_table), titles=of_table).to_metadata()
-            context.instance.report_runless_asset_event(
-                dg.AssetObservation(asset_key(table), metadata=metadata)
-            )
-    return replace(state, cursors={**state.cursors, _SHOWN: now})
+    save = partial(write_state, settings)
+    return Dispatcher(state, save, logger, routes.at_once).run(sinks)
 
 
 def read_heartbeat(settings: Settings) -> Heartbeat | None:

@@ -1,4 +1,4 @@
-"""Delivers messages: one queue per recipient, summaries of many, and retries."""
+"""Delivers messages: one queue per recipient, a summary of many, and retries."""
 
 import logging
 import time
@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from threading import Lock
 
 from lakehouse.alerts.alert_routes import Routes, name_of
@@ -16,10 +15,8 @@ from lakehouse.alerts.incidents import Alert, Saying, alert_id
 from lakehouse.alerts.sinks import Sink, describe_failure
 from lakehouse.orchestration.backoff import pause_seconds
 
-ROUND_SECONDS = 30.0
+_ROUND_SECONDS = 30.0
 """Dagster stops a sensor tick after a minute."""
-WINDOW = timedelta(minutes=5)
-"""A recipient gets at most `at_once` messages and one summary in this period."""
 _MOST_REFUSED = 2
 """After this many refused messages, a round stops delivering to a recipient."""
 _LONGEST_PAUSE_SECONDS = 40
@@ -43,9 +40,7 @@ _PLURALS = {
 }
 
 
-def route_alerts(
-    state: AlertState, alerts: Sequence[Alert], now: datetime, routes: Routes
-) -> AlertState:
+def route_alerts(state: AlertState, alerts: Sequence[Alert], routes: Routes) -> AlertState:
     """Return the state with messages in the queues of their recipients.
 
     The queues of removed recipients are deleted.
@@ -53,29 +48,10 @@ def route_alerts(
     messages = [alert for alert in (*state.unrouted, *alerts) if not alert.muted]
     queues = {}
     for name in map(name_of, routes.urls):
+        queue = state.queues.get(name, Queue())
         routed = [alert for alert in messages if name in map(name_of, routes.of(alert))]
-        queues[name] = enqueue(state.queues.get(name, Queue()), routed, now, routes.at_once)
+        queues[name] = replace(queue, pending=(*queue.pending, *routed))
     return replace(state, queues=queues, unrouted=())
-
-
-def enqueue(queue: Queue, alerts: Sequence[Alert], now: datetime, at_once: int) -> Queue:
-    """Add messages to a queue: each of a few, or else one summary per window."""
-    recent = tuple(at for at in queue.queued_at if now - at < WINDOW)
-    queue = replace(queue, queued_at=recent)
-    new = (*queue.deferred, *alerts)
-    if not new:
-        return queue
-    can_summarize = queue.summary_at is None or now - queue.summary_at >= WINDOW
-    if len(recent) + len(new) <= at_once and (can_summarize or not queue.deferred):
-        return _append(queue, new, now)
-    if can_summarize:
-        return replace(_append(queue, (summarize(new, now),), now), summary_at=now)
-    return replace(queue, deferred=new)
-
-
-def _append(queue: Queue, alerts: tuple[Alert, ...], now: datetime) -> Queue:
-    queued_at = (*queue.queued_at, *([now] * len(alerts)))
-    return replace(queue, pending=(*queue.pending, *alerts), deferred=(), queued_at=queued_at)
 
 
 def summarize(alerts: Sequence[Alert], now: datetime) -> Alert:
@@ -131,17 +107,19 @@ def _some(names: Sequence[str]) -> str:
 class Dispatcher:
     """Delivers the queued messages to all recipients in parallel.
 
-    The state is saved after each delivery, so that a killed process repeats at most one.
+    More than `at_once` that wait for a recipient are sent as one summary. The state is saved
+    after each delivery, so that a killed process repeats at most one.
     """
 
     state: AlertState
     save: Callable[[AlertState], None]
     logger: logging.Logger
+    at_once: int
     _lock: Lock = field(default_factory=Lock, init=False)
 
-    def run(self, sinks: Mapping[str, Sink], seconds: float = ROUND_SECONDS) -> AlertState:
-        """Deliver for this many seconds at most; a later round continues."""
-        until, now = time.monotonic() + seconds, datetime.now(UTC)
+    def run(self, sinks: Mapping[str, Sink]) -> AlertState:
+        """Deliver for half a minute at most; a later round continues."""
+        until, now = time.monotonic() + _ROUND_SECONDS, datetime.now(UTC)
         due = []
         for name, queue in self.state.queues.items():
             if queue.pending and (queue.retry_at is None or now >= queue.retry_at):
@@ -154,7 +132,12 @@ class Dispatcher:
     def _deliver(self, sink: Sink, until: float) -> None:
         """Deliver the messages of a recipient; those of an incident stay in order."""
         refused: set[str] = set()
-        for alert in self.state.queues[sink.name].pending:
+        queue = self.state.queues[sink.name]
+        is_summary = len(queue.pending) > self.at_once
+        messages = (
+            (summarize(queue.pending, datetime.now(UTC)),) if is_summary else queue.pending
+        )
+        for alert in messages:
             if len(refused) == _MOST_REFUSED or time.monotonic() >= until:
                 return
             if alert.key in refused:
@@ -166,21 +149,20 @@ class Dispatcher:
                 refused.add(alert.key)
                 reason = describe_failure(error)
                 self.logger.warning(f"{sink.name} refused {alert.alert_id}: {reason}")
-                self._change(sink.name, partial(after_refusal, alert=alert))
+                queue = after_refusal(queue, alert)
             else:
-                self._change(sink.name, partial(after_delivery, alert=alert))
+                queue = Queue() if is_summary else after_delivery(queue, alert)
+            self._save(sink.name, queue)
 
-    def _change(self, name: str, change: Callable[[Queue], Queue]) -> None:
+    def _save(self, name: str, queue: Queue) -> None:
         with self._lock:
-            queues = {**self.state.queues, name: change(self.state.queues[name])}
-            self.state = replace(self.state, queues=queues)
+            self.state = replace(self.state, queues={**self.state.queues, name: queue})
             self.save(self.state)
 
 
 def after_delivery(queue: Queue, alert: Alert) -> Queue:
     """Return the queue after a message was delivered."""
-    pending = tuple(other for other in queue.pending if other.alert_id != alert.alert_id)
-    return replace(queue, pending=pending, failures=0, retry_at=None)
+    return Queue(tuple(one for one in queue.pending if one.alert_id != alert.alert_id))
 
 
 def after_refusal(queue: Queue, alert: Alert) -> Queue:

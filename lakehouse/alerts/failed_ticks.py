@@ -37,9 +37,13 @@ def detect_failed_ticks(context: MonitorContext) -> Observed:
 def _failing(context: MonitorContext, state: Any) -> Iterator[Firing]:
     ticks = last_ticks(context.instance, state, _MOST_TICKS)
     last = next((tick for tick in ticks if _reached_code(tick)), None)
+    kind, name = state.instigator_type.value.lower(), state.instigator_name
+    key = f"{kind} {name}"
+    if last is None and key in context.state.open:
+        # It is unknown whether it still fails.
+        yield context.state.open[key].firing
     if last is None or last.status.value != _FAILURE:
         return
-    kind, name = state.instigator_type.value.lower(), state.instigator_name
     feeds = [
         feed for feed in context.feeds if name in (f"{feed.name}_files", f"{feed.name}_batch")
     ]
@@ -52,7 +56,7 @@ def _failing(context: MonitorContext, state: Any) -> Iterator[Firing]:
     origin = state.origin.repository_origin
     location = f"{origin.repository_name}@{origin.code_location_origin.location_name}"
     yield context.firing(
-        f"{kind} {name}",
+        key,
         "automation",
         datetime.fromtimestamp(last.timestamp, UTC),
         f"{kind} {name} fails",

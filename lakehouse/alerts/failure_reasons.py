@@ -8,7 +8,7 @@ their unquoted words. The run contains the full text.
 import re
 from typing import Any
 
-from lakehouse.orchestration.failure_texts import OWN_ERROR, causes, known_cause
+from lakehouse.orchestration.failure_texts import OWN_ERROR, known_cause
 from lakehouse.tables.table import IcebergTable
 
 _VALUES = (
@@ -18,19 +18,6 @@ _VALUES = (
 )
 _CONDITION = re.compile(r"^\[([A-Z0-9_.]+)\]")
 _LONGEST = 300
-_OF_THE_SYSTEM = re.compile(r"^\[Errno \d+\] [A-Za-z ,()-]+(?:: '[^']*'(?: -> '[^']*')?)?$")
-"""A message of the operating system: a failed call and its path, never the content of a file."""
-_WITHOUT_DATA = frozenset(
-    {
-        "DagsterUserCodeUnreachableError",
-        "EndpointConnectionError",
-        "MemoryError",
-        "NoCredentialsError",
-        "NoRegionError",
-        "Py4JNetworkError",
-    }
-)
-"""Errors whose messages are about processes and addresses."""
 
 
 def reason_of(error: Any, table: IcebergTable | None) -> str:
@@ -41,27 +28,16 @@ def reason_of(error: Any, table: IcebergTable | None) -> str:
     if error is None:
         return ""
     cause = known_cause(error)
-    if not cause.message.startswith(OWN_ERROR):
-        plain = (inner for inner in causes(error) if inner.cls_name in _WITHOUT_DATA)
-        cause = next(plain, cause)
     first = next(iter(cause.message.strip().splitlines()), "")
     if first.startswith(OWN_ERROR):
         return first.removeprefix(OWN_ERROR)[: 2 * _LONGEST]
     kind = cause.cls_name or "An error"
     text = first.removeprefix(f"{kind}: ").rpartition(f"{kind}: ")[2]
-    if kind in _WITHOUT_DATA or _OF_THE_SYSTEM.match(text):
-        return f"{kind}: {text[:_LONGEST]}"
     if table is None or table.has_personal_data:
         condition = _CONDITION.match(text)
         name = f"{kind} [{condition[1]}]" if condition else kind
         return f"{name}; its text can contain data, see the run."
     return f"{kind}: {remove_values(text)}"
-
-
-def describe_without_values(error: BaseException) -> str:
-    """Describe an error of this process without values; keeps paths of the operating system."""
-    text = str(error)
-    return text[:_LONGEST] if _OF_THE_SYSTEM.match(text) else remove_values(text)
 
 
 def remove_values(text: str) -> str:

@@ -11,12 +11,12 @@ from pathlib import Path
 from traceback import extract_tb
 from types import MappingProxyType
 
-from dagster import AssetCheckKey
+from dagster import AssetCheckEvaluation, AssetCheckKey
 
 from lakehouse.alerts.check_facts import clear_commands, incident_key, last_evaluation
 from lakehouse.alerts.failed_ticks import detect_failed_ticks
-from lakehouse.alerts.failure_reasons import describe_without_values
-from lakehouse.alerts.incidents import Firing, Kind, Observed, Resolved, moment_text
+from lakehouse.alerts.failure_reasons import remove_values
+from lakehouse.alerts.incidents import Firing, Kind, Observed, Resolved
 from lakehouse.alerts.monitor_context import MonitorContext, describe_rows
 from lakehouse.alerts.overdue_tables import detect_overdue
 from lakehouse.alerts.rejected_inbox_files import detect_rejected_files
@@ -29,7 +29,7 @@ from lakehouse.orchestration.metadata_keys import CheckMetadata
 from lakehouse.tables.table import IcebergTable
 
 CURSOR = "quarantined"
-_SHOWN = 5
+_SHOWN_RULES = 5
 _SAMPLED_RULES = 3
 
 
@@ -42,6 +42,9 @@ def detect_quarantined_rows(context: MonitorContext) -> Observed:
         cursor[table.name] = known.get(table.name, "")
         quarantine = table.quarantine
         if quarantine is None or not context.catalog.has(quarantine.name):
+            cursor[table.name] = ""
+            how = f"{table.name} has no quarantine any more."
+            facts.append(Resolved(_key(table), context.now, how))
             continue
         # It identifies the version.
         location = context.catalog.metadata_location(quarantine.name)
@@ -49,10 +52,10 @@ def detect_quarantined_rows(context: MonitorContext) -> Observed:
             continue
         loaded = context.catalog.load(quarantine.name)
         history = history_of(quarantine.name, loaded)
-        if history.main is None or _is_being_written(context, history):
+        if _is_being_written(context, history):
             continue
         cursor[table.name] = loaded.metadata_location
-        if history.main.rows:
+        if history.main and history.main.rows:
             counts = count_refused(context.catalog, table)
             facts.append(_firing(context, table, history, counts))
         else:
@@ -80,9 +83,7 @@ def _firing(
     known = context.state.open.get(_key(table))
     times = (counts.last_at, known.last_at if known else None)
     share = _describe_share(context, table, counts)
-    keys = [AssetCheckKey(asset_key(table.name), rule.name or "") for rule in counts.by_rule]
-    evaluations = [last_evaluation(context.instance, key) for key in keys[:_SAMPLED_RULES]]
-    sampled = [evaluation for evaluation in evaluations if evaluation]
+    sampled = _sampled_checks(context, table, counts)
     samples = (CheckMetadata.from_metadata(one.metadata).sample for one in sampled)
     # The first row of each sample, then the second: a row can break several rules.
     rows = filter(None, chain.from_iterable(zip_longest(*samples)))
@@ -95,7 +96,6 @@ def _firing(
         f"{table.name}: {_count(counts.rows)} in quarantine",
         lines=(
             f"{share}.",
-            *_describe_newest(counts),
             *describe_rows(rows, table.masked_columns, len(sampled)),
         ),
         commands=(
@@ -118,25 +118,18 @@ def _describe_share(context: MonitorContext, table: IcebergTable, counts: Refuse
     if context.catalog.has(table.name):
         main = history_of(table.name, context.catalog.load(table.name)).main
         total += main.rows if main else 0
-    rules = [f"{rule.name} {rule.rows:,}" for rule in counts.by_rule]
-    return (
-        f"{counts.rows:,} of {_count(total)} ({counts.rows / total:.2%}), by rule:"
-        f" {_some(rules, 'rules')}"
-    )
+    rules = [f"{rule.name} {rule.rows:,}" for rule in counts.by_rule[:_SHOWN_RULES]]
+    share = f"{counts.rows:,} of {_count(total)} ({counts.rows / total:.2%})"
+    return f"{share}, by rule: {', '.join(rules)}"
 
 
-def _describe_newest(counts: RefusedRows) -> Iterator[str]:
-    if counts.last_at is None:
-        return
-    files = [file.name for file in counts.newest if file.name]
-    source = f" from {_some(files, 'files')}" if files else ""
-    rows = _count(sum(file.rows for file in counts.newest))
-    yield f"Newest: {rows} at {moment_text(counts.last_at)}{source}."
-
-
-def _some(names: list[str], noun: str) -> str:
-    more = f" and {len(names) - _SHOWN} more {noun}" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more
+def _sampled_checks(
+    context: MonitorContext, table: IcebergTable, counts: RefusedRows
+) -> list[AssetCheckEvaluation]:
+    """Return the last evaluations of the rules that reject most rows."""
+    keys = [AssetCheckKey(asset_key(table.name), rule.name or "") for rule in counts.by_rule]
+    evaluations = [last_evaluation(context.instance, key) for key in keys[:_SAMPLED_RULES]]
+    return [evaluation for evaluation in evaluations if evaluation]
 
 
 def _count(rows: int) -> str:
@@ -188,7 +181,7 @@ def _detector_failed(context: MonitorContext, noun: str, error: Exception) -> Fi
         "error",
         f"{noun} cannot be monitored",
         (
-            f"{type(error).__name__}: {describe_without_values(error)} ({where})",
+            f"{type(error).__name__}: {remove_values(str(error))} ({where})",
             "Failures there are sent once it works again.",
         ),
         commands=("lakehouse doctor",),
@@ -203,17 +196,25 @@ def detect_reported(context: MonitorContext) -> Observed:
     notes = read_reports(context.settings)
     new = [note for note in notes if note.at.isoformat() > seen.get(note.report.key, "")]
     last = {note.report.key: note.at.isoformat() for note in notes}
-    return Observed(
-        tuple(_reported_fact(context, note) for note in new), cursors={"reported": last}
-    )
+    facts = [fact for note in new for fact in _reported_facts(context, note)]
+    return Observed(tuple(facts), cursors={"reported": last})
 
 
-def _reported_fact(context: MonitorContext, note: Note) -> Firing | Resolved:
-    report = note.report
+def _reported_facts(context: MonitorContext, note: Note) -> Iterator[Firing | Resolved]:
+    report, key = note.report, f"reported {note.report.key}"
+    if note.published_run:
+        run = context.instance.get_run_by_id(note.published_run)
+        partitions = context.partitions_of_run(report.table, run) if run else frozenset()
+        links = context.links(run_id=note.published_run, table=report.table)
+        for kind in ("blocked", "failed"):
+            key = f"{kind} {report.table}"
+            yield Resolved(key, note.at, note.resolved, partitions, links)
+        return
     if note.resolved:
-        return Resolved(f"reported {report.key}", note.at, note.resolved)
-    return context.firing(
-        f"reported {report.key}",
+        yield Resolved(key, note.at, note.resolved)
+        return
+    yield context.firing(
+        key,
         "reported",
         note.at,
         report.title,
@@ -234,9 +235,8 @@ def detect_removed(context: MonitorContext) -> Observed:
         removed = ""
         if kind == "check" and key not in checks:
             removed = "check"
-        elif kind == "rejected" or key.startswith("failed feed "):
-            feed = key.split(" ")[1 if kind == "rejected" else 2]
-            removed = "" if feed in feeds else "feed"
+        elif key.startswith("failed feed "):
+            removed = "" if key.removeprefix("failed feed ") in feeds else "feed"
         elif kind in _OF_TABLES and not _is_declared(context, table, kind):
             removed = "table"
         if removed:

@@ -44,6 +44,7 @@ class MonitorContext:
     state: AlertState = field(default_factory=AlertState)
     open_catalog: Callable[[], Catalog] | None = None
     """Opens a catalog that several rounds share."""
+    _ownership: dict[str, list[str]] = field(default_factory=dict, init=False)
 
     @cached_property
     def tables_of_steps(self) -> Mapping[str, str]:
@@ -81,28 +82,34 @@ class MonitorContext:
             dg.AssetSelection.assets(asset_key(table)).upstream(), self.graph
         )
         feed = next((feed for feed in self.feeds if asset_key(feed.table) in upstream), None)
+        if feed is None:
+            return
         files = {
             (str(row["_source_file"]), str(row.get("_source_sha256") or ""))
             for row in rows
             if row.get("_source_file")
         }
-        for file, sha256 in sorted(files) if feed else ():
+        for file, sha256 in sorted(files):
             # Several deliveries can have the same name.
             which = f" --sha256 {sha256[:12]}" if sha256 else ""
-            name = feed.name if feed else ""
-            yield f"lakehouse reject {shell_word(file)} --feed {name}{which} --why …"
+            yield f"lakehouse reject {shell_word(file)} --feed {feed.name}{which} --why …"
 
     def describe_ownership(self, table: str) -> list[str]:
         """Describe the tables downstream of a table, and its owner."""
+        if table not in self._ownership:
+            self._ownership[table] = list(self._describe_ownership(table))
+        return self._ownership[table]
+
+    def _describe_ownership(self, table: str) -> Iterator[str]:
         downstream: list[str] = []
         if self.graph.has(asset_key(table)):
             selection = dg.AssetSelection.assets(asset_key(table))
             reached = selected_assets(selection.downstream(include_self=False), self.graph)
             keys = self.graph.toposorted_asset_keys
             downstream = [table_name(key) for key in keys if key in reached]
-        lines = [f"Downstream: {', '.join(downstream) or 'nothing'}"]
-        owner = self.owner(table)
-        return [*lines, f"Owner: {owner}"] if owner else lines
+        yield f"Downstream: {', '.join(downstream) or 'nothing'}"
+        if owner := self.owner(table):
+            yield f"Owner: {owner}"
 
     def firing(
         self,

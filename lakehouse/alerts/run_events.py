@@ -6,7 +6,6 @@ the results of its rules; its checks, and the failure of the run, are not furthe
 are failed maintenance steps and interrupted runs, which a user stopped.
 """
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -15,11 +14,11 @@ import dagster as dg
 
 from lakehouse.alerts.check_facts import check_facts, clear_commands, describe_failure
 from lakehouse.alerts.failure_reasons import reason_of, remove_values
-from lakehouse.alerts.incidents import Firing, Incident, Observed, Resolved, moment_text
+from lakehouse.alerts.incidents import Firing, Observed, Resolved, moment_text
 from lakehouse.alerts.monitor_context import MonitorContext, describe_rows
 from lakehouse.alerts.rejected_inbox_files import rejected_file_key
 from lakehouse.iceberg.upkeep.step_result import StepResult
-from lakehouse.orchestration.asset_keys import FEED_TAG, asset_key, table_name
+from lakehouse.orchestration.asset_keys import FEED_TAG, table_name
 from lakehouse.orchestration.blocked_tables import STALE
 from lakehouse.orchestration.dagster_internals import (
     events_of_run,
@@ -30,7 +29,6 @@ from lakehouse.orchestration.failure_texts import causes
 from lakehouse.orchestration.metadata_keys import (
     CheckMetadata,
     LandingMetadata,
-    OverrideMetadata,
     RefusalMetadata,
     plain_values,
 )
@@ -47,7 +45,6 @@ CURSOR = "runs"
 _FIRST_ROUND = timedelta(days=1)
 _OVERLAP = timedelta(minutes=5)
 """The clocks of hosts differ, and transactions take time."""
-_PAGE = 1000
 _SHOWN_PATHS = 5
 _TYPES = {
     dg.DagsterEventType.ASSET_CHECK_EVALUATION,
@@ -56,9 +53,6 @@ _TYPES = {
     dg.DagsterEventType.STEP_FAILURE,
     dg.DagsterEventType.RUN_FAILURE,
 }
-_UNNAMED = "marked as failed from outside the execution context"
-"""Dagster's message for a failure whose cause is in another event of the run."""
-_PROCESS_EVENT = re.compile(r"\(pid: \d+\)")
 _KNOWN = {
     "DagsterAssetCheckFailedError",
     "DagsterExecutionInterruptedError",
@@ -91,12 +85,6 @@ def detect_run_events(context: MonitorContext) -> Observed:
             facts += _successes(context, record)
         if not run.is_finished:
             next_read[run.run_id] = cursor
-    opened = {fact.key: Incident.of(fact) for fact in facts if isinstance(fact, Firing)}
-    for incident in (*context.state.open.values(), *opened.values()):
-        if incident.firing.kind in ("blocked", "failed") and incident.firing.table:
-            is_new = incident.firing.key in opened
-            after = incident.last_at if is_new else max(incident.last_at, since)
-            facts += _reported_publishes(context, incident, after)
     until = context.now.isoformat()
     cursors = {CURSOR: {"until": until, "read": next_read, "done": next_done}}
     return Observed(tuple(facts), cursors=cursors)
@@ -220,43 +208,6 @@ def _successes(context: MonitorContext, record: dg.RunRecord) -> Iterator[Resolv
         yield Resolved(f"failed feed {run.tags[FEED_TAG]}", at, how, links=links)
 
 
-def _reported_publishes(
-    context: MonitorContext, incident: Incident, after: datetime
-) -> Iterator[Resolved]:
-    """Yield the publishes of a failed table outside of runs, such as by `lakehouse publish`."""
-    table = incident.firing.table
-    for record in _materializations(context, table, after):
-        materialization = record.asset_materialization
-        if record.run_id or materialization is None:
-            continue
-        at = datetime.fromtimestamp(record.timestamp, UTC)
-        override = OverrideMetadata.from_metadata(materialization.metadata)
-        partitions = frozenset({record.partition_key} if record.partition_key else ())
-        how = f"{table} was published outside of runs."
-        if override.run_id is not None:
-            run = context.instance.get_run_by_id(override.run_id)
-            partitions = context.partitions_of_run(table, run) if run else frozenset()
-            how = (
-                f"{table} was published against its rules by {override.by}, as of run"
-                f" {override.run_id[:8]}: {override.why}"
-            )
-        elif incident.affected_partitions and not partitions:
-            continue
-        links = context.links(run_id=override.run_id or "", table=table)
-        yield Resolved(incident.firing.key, at, how, partitions, links)
-
-
-def _materializations(
-    context: MonitorContext, table: str, after: datetime
-) -> Iterator[dg.EventLogRecord]:
-    filters = dg.AssetRecordsFilter(asset_key(table), after_timestamp=after.timestamp())
-    page = context.instance.fetch_materializations(filters, limit=_PAGE)
-    yield from page.records
-    while page.has_more:
-        page = context.instance.fetch_materializations(filters, limit=_PAGE, cursor=page.cursor)
-        yield from page.records
-
-
 def _failure_facts(
     context: MonitorContext, run: dg.DagsterRun, entry: dg.EventLogEntry
 ) -> Iterator[Firing]:
@@ -267,8 +218,6 @@ def _failure_facts(
     elif not events_of_run(context.instance, run.run_id, dg.DagsterEventType.STEP_FAILURE, 1):
         # Another process that reports the failure of a dead run has no data.
         error = event.job_failure_data.error if event.event_specific_data else None
-        if error is None and _UNNAMED in (entry.message or ""):
-            error, entry = _named_cause(context, run, entry)
         if not _is_known(error):
             yield _failed(context, run, "", entry, error)
 
@@ -286,16 +235,6 @@ def _step_facts(
         yield _blocked(context, run, table, refusal, _at(entry))
     else:
         yield _failed(context, run, table or "", entry, failure.error)
-
-
-def _named_cause(context: MonitorContext, run: dg.DagsterRun, failure: Any) -> tuple[Any, Any]:
-    """Return the error and event that Dagster logged next to a failure without an error."""
-    events = events_of_run(context.instance, run.run_id, dg.DagsterEventType.ENGINE_EVENT)
-    for entry in reversed(events):
-        error = entry.get_dagster_event().engine_event_data.error
-        if error is not None or not _PROCESS_EVENT.search(entry.message or ""):
-            return error, entry
-    return None, failure
 
 
 def _is_known(error: Any) -> bool:
@@ -361,7 +300,7 @@ def _failed(
         name, failed, title = "", f"feed {feed}", f"the ingest of {feed}"
     bronze = next((known.table for known in context.feeds if known.name == feed), "")
     partitions = context.partitions_of_run(name, run) if name else frozenset()
-    reason = reason_of(error, context.declared.get(name or bronze)) or _first_line(entry)
+    reason = reason_of(error, context.declared.get(name or bronze)) or entry.message or ""
     return context.firing(
         f"failed {failed}",
         "failed",
@@ -401,13 +340,6 @@ def _retry_commands(
         yield f"lakehouse backfill {table} --from {bounds[0]} --to {bounds[1]}"
     elif table:
         yield f"lakehouse retry {table}"
-
-
-def _first_line(entry: Any) -> str:
-    text = entry.message or ""
-    if not text.strip() or _UNNAMED in text:
-        return "It failed without an error message; its events in the UI show the last step."
-    return str(text.strip().splitlines()[0])
 
 
 def _at(entry: Any) -> datetime:

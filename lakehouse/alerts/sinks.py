@@ -107,10 +107,13 @@ class AppriseSink:
             )
 
     def _escaped(self, text: str) -> str:
-        scheme = self.url.partition("://")[0].lower()
-        if scheme not in _PLAIN_TEXT:
+        if self._scheme not in _PLAIN_TEXT:
             text = _MARKUP.sub(_INVISIBLE, text)
-        return text.replace("\n", "\n\n") if scheme in _JOINS_LINES else text
+        return text.replace("\n", "\n\n") if self._scheme in _JOINS_LINES else text
+
+    @property
+    def _scheme(self) -> str:
+        return self.url.partition("://")[0].lower()
 
     def service(self, message_id: str = "") -> "apprise.NotifyBase":
         """Return the service of the URL.
@@ -119,14 +122,14 @@ class AppriseSink:
         """
         import apprise
 
-        url, scheme = self.url, self.url.partition("://")[0]
-        if message_id and scheme in _WITH_HEADERS:
+        url = self.url
+        if message_id and self._scheme in _WITH_HEADERS:
             url += f"{'&' if '?' in url else '?'}+Idempotency-Key={message_id}"
         service = apprise.Apprise.instantiate(url)
         if not service:
             raise SettingsError(
-                f"{self.name}: apprise does not support this {scheme} URL; expected a URL from"
-                " its documentation.",
+                f"{self.name}: apprise does not support this {self._scheme} URL; expected a URL"
+                " from its documentation.",
                 next_step="Correct it in LAKEHOUSE_ALERT_URLS or in alerts.toml.",
             )
         return service

@@ -24,6 +24,7 @@ from lakehouse.ingestion.collected_files import RejectedFile
 from lakehouse.ingestion.ingest_attempt import lock_feed
 from lakehouse.ingestion.rewritten_files import KnownContent, RewrittenFiles
 from lakehouse.orchestration.asset_keys import asset_key
+from lakehouse.orchestration.incident_reports import report_published
 from lakehouse.orchestration.metadata_keys import OverrideMetadata, WriteMetadata
 from lakehouse.orchestration.runs.instance import open_instance
 from lakehouse.settings import Settings
@@ -56,6 +57,11 @@ def publish(
     with open_instance(settings) as instance:
         if not (published.is_again and _is_recorded(instance, published)):
             instance.report_runless_asset_event(publication)
+    how = (
+        f"{table.name} was published against its rules by {by}, as of run"
+        f" {published.run_id[:8]}: {why}"
+    )
+    report_published(settings, table.name, published.run_id, how)
     with table_lock(engine, table.name):
         finish_removals(engine, table, read_history(engine, table.name), write)
     return published

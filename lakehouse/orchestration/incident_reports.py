@@ -1,4 +1,5 @@
-"""Reports of incidents that no detector finds, such as a dead server or a pipe in an inbox.
+"""Reports of incidents that no detector finds, such as a dead server or a pipe in an inbox, and
+of publishes outside of runs.
 
 Any process adds a report to a file in the home, also if Dagster and Spark are down. The next
 round of `lakehouse.alerts` sends it, within ten seconds while `lakehouse dev` runs.
@@ -41,6 +42,8 @@ class Note:
     report: Report
     at: datetime
     resolved: str = ""
+    published_run: str = ""
+    """The blocked run that a user published, which resolves the incidents of its table."""
 
 
 def report_firing(settings: Settings, report: Report) -> None:
@@ -53,6 +56,12 @@ def report_resolved(settings: Settings, key: str, how: str) -> None:
     last = _last(read_reports(settings)).get(key)
     if last and not last.resolved:
         _add(settings, Note(last.report, datetime.now(UTC), how))
+
+
+def report_published(settings: Settings, table: str, run_id: str, how: str) -> None:
+    """Report that a user published a table as of a blocked run."""
+    report = Report(f"published {table}", f"{table} was published", table=table)
+    _add(settings, Note(report, datetime.now(UTC), how, run_id))
 
 
 def read_reports(settings: Settings) -> list[Note]:

@@ -151,12 +151,6 @@ class DeclaredMetadata(MetadataRecord):
     """The table with rejected rows."""
     contract: str | None = _key("lakehouse/contract", _text)
     """The command that prints the data contract."""
-    table_health: dg.AssetKey | None = field(
-        default=None, metadata=_stored("lakehouse/table_health", _asset)
-    )
-    upkeep_runs: dg.AssetKey | None = field(
-        default=None, metadata=_stored("lakehouse/upkeep_runs", _asset)
-    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -211,14 +205,6 @@ class QuarantineMetadata(MetadataRecord):
     evaluated_rows: int | None = _key("judged_rows", _count)
     by_rule: Mapping[str, int] = _mapping_key("refused_by_rule")
     outside_rows: int | None = _key("quarantined_rows_outside_partitions", _count)
-
-
-@dataclass(frozen=True, kw_only=True)
-class OpenAlertsMetadata(MetadataRecord):
-    """Open incidents of a table; see `lakehouse alerts`."""
-
-    count: int | None = _key("open_alerts", _count)
-    titles: tuple[str, ...] = _texts_key("open_alert_titles")
 
 
 @dataclass(frozen=True, kw_only=True)

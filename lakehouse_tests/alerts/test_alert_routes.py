@@ -37,7 +37,7 @@ def test_there_are_no_routes_by_default(settings: Settings) -> None:
 
 
 def test_recipients_of_the_environment_get_everything(settings: Settings) -> None:
-    (route,) = read_routes(replace(settings, alert_urls=("json://here/",))).routes
+    (route,) = read_routes(replace(settings, alert_urls=("json://here/",))).route
     assert route.model_dump() == {
         "to": ("json://here/",),
         "severity": (),
@@ -53,8 +53,8 @@ def test_a_file_has_routes_and_limits(settings: Settings) -> None:
         "arn:aws:sns:eu-central-1:123456789012:data",
     )
     assert (routes.repeat_after, routes.at_once) == (timedelta(hours=4), 3)
-    assert routes.routes[0].severity == ("error",)
-    assert (routes.routes[1].owner, routes.routes[1].table) == (
+    assert routes.route[0].severity == ("error",)
+    assert (routes.route[1].owner, routes.route[1].table) == (
         ("data-platform",),
         ("silver.*",),
     )
@@ -63,7 +63,7 @@ def test_a_file_has_routes_and_limits(settings: Settings) -> None:
 def test_the_file_can_be_elsewhere(settings: Settings, tmp_path: Path) -> None:
     file = tmp_path / "routes.toml"
     file.write_text(FILE)
-    assert len(read_routes(replace(settings, alert_routes=file)).routes) == 2
+    assert len(read_routes(replace(settings, alert_routes=file)).route) == 2
 
 
 def test_the_name_of_a_recipient_contains_no_secret() -> None:

@@ -3,22 +3,21 @@
 import logging
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import hypothesis.strategies as st
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 
 from lakehouse.alerts.alert_plan import plan_alerts
 from lakehouse.alerts.alert_routes import Route, Routes, name_of
 from lakehouse.alerts.alert_state import AlertState, Queue, read_state, write_state
 from lakehouse.alerts.dispatch import (
-    WINDOW,
     Dispatcher,
     after_refusal,
-    enqueue,
     route_alerts,
     summarize,
 )
@@ -31,20 +30,11 @@ from lakehouse_tests.alerts.receiver import Receiver
 LOGGER = logging.getLogger("lakehouse.alerts")
 A, B = "check silver.fruits a", "check silver.fruits b"
 AT_ONCE = 10
-WINDOW_MINUTES = WINDOW / timedelta(minutes=1)
 
 
 def alerts(number: int, first: int = 0, minutes: float = 0, **fields) -> list[Alert]:
     keys = [f"check silver.t{n} a" for n in range(first, first + number)]
     return plan({}, minutes, *(firing(minutes, key=key, **fields) for key in keys)).alerts
-
-
-def queue_of(number: int) -> Queue:
-    return enqueue(Queue(), alerts(number), at(0), AT_ONCE)
-
-
-def sayings(queue: Queue) -> list[str]:
-    return [alert.saying for alert in queue.pending]
 
 
 def send(settings: Settings, routes: Routes, minutes: float, *facts) -> AlertState:
@@ -54,72 +44,59 @@ def send(settings: Settings, routes: Routes, minutes: float, *facts) -> AlertSta
     state = replace(known, queues=queues)
     planned = plan_alerts(state, Observed(facts), at(minutes), DAY)
     state = replace(state, open=planned.open, cursors={"round_at": minutes})
-    state = route_alerts(state, planned.alerts, at(minutes), routes)
+    state = route_alerts(state, planned.alerts, routes)
     sinks = open_sinks(settings, routes.urls, LOGGER)
-    result = Dispatcher(state, lambda now: write_state(settings, now), LOGGER).run(sinks)
+    save = partial(write_state, settings)
+    result = Dispatcher(state, save, LOGGER, routes.at_once).run(sinks)
     write_state(settings, result)
     return result
 
 
-def test_many_messages_are_one_summary_per_window():
-    queue = Queue()
-    for minute in range(11):
-        new = alerts(100, first=100 * minute, minutes=minute)
-        queue = enqueue(queue, new, at(minute), AT_ONCE)
-
-    assert sayings(queue) == ["summary"] * 3
-    assert [alert.title.split()[0] for alert in queue.pending] == ["100", "500", "500"]
-    assert queue.deferred == ()
+def deliver(state: AlertState, sink: "Recorder") -> AlertState:
+    return Dispatcher(state, lambda _: None, LOGGER, AT_ONCE).run({sink.name: sink})
 
 
-def test_deferred_messages_are_summarized_after_the_window():
-    queue = enqueue(queue_of(50), alerts(20, first=50), at(1), AT_ONCE)
-    later = enqueue(queue, [], at(WINDOW_MINUTES), AT_ONCE)
+@pytest.mark.parametrize(("number", "received"), [(AT_ONCE, AT_ONCE), (AT_ONCE + 1, 1)])
+def test_many_waiting_messages_are_one_summary(number: int, received: int) -> None:
+    sink = Recorder(Steps(10**6), "json-1")
+    state = deliver(AlertState(queues={"json-1": Queue(tuple(alerts(number)))}), sink)
 
-    assert len(queue.deferred) == 20
-    assert sayings(later) == ["summary", "summary"]
-    assert later.deferred == ()
+    assert len(sink.received) == received
+    assert state.undelivered == 0
+
+
+def test_a_refused_summary_is_sent_later_with_further_messages() -> None:
+    sink = Recorder(Steps(10**6), "json-1", is_down=True)
+    state = deliver(AlertState(queues={"json-1": Queue(tuple(alerts(AT_ONCE + 1)))}), sink)
+    assert state.undelivered == AT_ONCE + 1
+    sink.is_down = False
+    waiting = Queue((*state.queues["json-1"].pending, *alerts(1, first=50)))
+
+    assert deliver(replace(state, queues={"json-1": waiting}), sink).undelivered == 0
+    assert [alert.title.split(",")[0] for alert in sink.received] == [
+        "12 alerts at once: 12 firing"
+    ]
 
 
 def test_a_refused_message_does_not_block_other_incidents():
     opened, other = alerts(2)
     over = replace(opened, alert_id="over", saying="recovered")
-    queue = enqueue(Queue(), [opened, over, other], at(0), AT_ONCE)
+    queue = Queue((opened, over, other))
 
     assert after_refusal(queue, opened).pending == (other, opened, over)
 
 
 def test_the_queue_of_a_removed_recipient_is_deleted():
-    state = AlertState(queues={"removed": queue_of(1)})
+    state = AlertState(queues={"removed": Queue(tuple(alerts(1)))})
 
-    assert route_alerts(state, [], at(0), Routes()).queues == {}
+    assert route_alerts(state, [], Routes()).queues == {}
 
 
 def test_a_muted_message_is_not_queued():
-    routes = Routes((Route(to=("json://127.0.0.1:1/",)),))
+    routes = Routes(route=(Route(to=("json://127.0.0.1:1/",)),))
     muted = plan({}, 1, firing(1), mutes=[mute(10)]).alerts
 
-    assert route_alerts(AlertState(), muted, at(1), routes).undelivered == 0
-
-
-@pytest.mark.long
-@example([(5, 0), (6, 0), (6, 0)])
-@given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 8)), max_size=40))
-def test_each_message_is_sent_itself_or_in_one_summary(bursts: list[tuple[int, int]]) -> None:
-    """Each window has at most `at_once` messages and one summary."""
-    queue, minutes, total = Queue(), 0.0, 0
-    queued: list[tuple[float, Alert]] = []
-    for number, pause in [*bursts, (0, int(WINDOW_MINUTES))]:
-        minutes += pause
-        after = enqueue(queue, alerts(number, total, minutes), at(minutes), AT_ONCE)
-        queued += [(minutes, alert) for alert in after.pending[len(queue.pending) :]]
-        queue, total = after, total + number
-    sizes = [int(a.title.split()[0]) if a.saying == "summary" else 1 for _, a in queued]
-    assert sum(sizes) == total
-    for start, _ in queued:
-        near = [a.saying for minute, a in queued if 0 <= minute - start < WINDOW_MINUTES]
-        assert near.count("opened") <= AT_ONCE
-        assert near.count("summary") <= 1
+    assert route_alerts(AlertState(), muted, routes).undelivered == 0
 
 
 def test_a_summary_groups_by_kind_errors_first():
@@ -156,7 +133,7 @@ def test_a_summary_of_the_same_messages_has_the_same_id():
 def test_a_recovered_recipient_gets_all_messages_once_and_in_order(
     settings: Settings, receiver: Receiver
 ) -> None:
-    routes = Routes((Route(to=(receiver.url,)),))
+    routes = Routes(route=(Route(to=(receiver.url,)),))
     receiver.is_down = True
     send(settings, routes, 1, firing(1), firing(1.5, key=B))
     assert send(settings, routes, 2, resolved(2)).undelivered == 3
@@ -172,13 +149,13 @@ def test_a_failing_recipient_does_not_delay_others(
     settings: Settings, receiver: Receiver
 ) -> None:
     # Nothing listens on port 1.
-    routes = Routes((Route(to=("json://127.0.0.1:1/", receiver.url)),))
+    routes = Routes(route=(Route(to=("json://127.0.0.1:1/", receiver.url)),))
 
     state = send(settings, routes, 1, firing(1))
 
     assert receiver.titles == [A]
-    assert state.queues[name_of("json://127.0.0.1:1/")].waiting == 1
-    assert state.queues[name_of(receiver.url)].waiting == 0
+    assert len(state.queues[name_of("json://127.0.0.1:1/")].pending) == 1
+    assert state.queues[name_of(receiver.url)].pending == ()
 
 
 def test_a_route_filters_by_severity_owner_and_table(
@@ -189,7 +166,7 @@ def test_a_route_filters_by_severity_owner_and_table(
     )
     send(
         settings,
-        Routes((route,)),
+        Routes(route=(route,)),
         1,
         firing(1, owner="data-platform"),
         firing(1, key="a warning", owner="data-platform", severity="warn"),
@@ -224,8 +201,11 @@ class Recorder:
     steps: Steps
     name: str
     received: list[Alert] = field(default_factory=list)
+    is_down: bool = False
 
     def send(self, alert: Alert) -> None:
+        if self.is_down:
+            raise OSError
         self.steps.step()
         self.received.append(alert)
         self.steps.step()
@@ -244,7 +224,7 @@ def test_a_killed_process_loses_no_message_and_repeats_it_with_its_id(
         settings = Settings(home=Path(folder))
         for life, last in enumerate([*kills, 10**6], start=1):
             recorder.steps = Steps(last)
-            _live(settings, recorder, Routes((Route(to=(url,)),)), facts, life)
+            _live(settings, recorder, Routes(route=(Route(to=(url,)),)), facts, life)
     once = {alert.alert_id: alert for alert in recorder.received}
     assert events(once.values()) == [
         ("opened", A),
@@ -270,8 +250,8 @@ def _live(
             now = at(10 * life + number) + timedelta(hours=life)
             planned = plan_alerts(state, Observed((facts[number],)), now, DAY)
             state = replace(state, open=planned.open, cursors={"seen": number + 1})
-            state = route_alerts(state, planned.alerts, now, routes)
+            state = route_alerts(state, planned.alerts, routes)
             save(state)
-        Dispatcher(state, save, LOGGER).run({recorder.name: recorder})
+        Dispatcher(state, save, LOGGER, AT_ONCE).run({recorder.name: recorder})
     except Killed:
         return

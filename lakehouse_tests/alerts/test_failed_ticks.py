@@ -104,6 +104,15 @@ def test_a_tick_that_did_not_reach_the_code_server_is_skipped(
     assert watch.titles(names=[NAME]) == titles
 
 
+def test_ticks_that_did_not_reach_the_code_server_resolve_nothing(watch: Watch) -> None:
+    sensor = Sensor(watch.instance)
+    sensor.tick(TickStatus.FAILURE)
+    watch.round(names=[NAME])
+    for _ in range(5):
+        sensor.tick(TickStatus.FAILURE, _unreachable("Could not reach user code server."))
+    assert watch.titles(names=[NAME]) == []
+
+
 def _unreachable(
     text: str, cause: SerializableErrorInfo | None = None
 ) -> SerializableErrorInfo:

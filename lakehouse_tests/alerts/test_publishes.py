@@ -8,8 +8,10 @@ import pytest
 
 from lakehouse.alerts.alert_state import AlertState
 from lakehouse.alerts.incidents import Firing, Incident, Resolved
+from lakehouse.alerts.monitor import detect_reported
 from lakehouse.alerts.monitor_context import MonitorContext
 from lakehouse.alerts.run_events import detect_run_events
+from lakehouse.orchestration.incident_reports import report_published
 from lakehouse.orchestration.partitions.partition_bounds import range_tags
 from lakehouse.orchestration.runs.instance import open_instance
 from lakehouse.orchestration.runs.runs_for_stale_tables import RECOMPUTED_FOR_ERASURE
@@ -44,10 +46,15 @@ def context(settings: Settings):
         yield MonitorContext(instance, graph, {}, (), settings, datetime.now(UTC), state=state)
 
 
+def facts(context: MonitorContext) -> list[Firing | Resolved]:
+    """Return the facts of runs and of reports."""
+    return [*detect_run_events(context).facts, *detect_reported(context).facts]
+
+
 def remaining(context: MonitorContext) -> set[str]:
     """Return the blocked partitions after a round; empty if the incident is resolved."""
     (incident,) = context.state.open.values()
-    for fact in detect_run_events(context).facts:
+    for fact in facts(context):
         if isinstance(fact, Resolved) and fact.key == incident.firing.key:
             after = incident.after_resolved(fact)
             if after is None:
@@ -71,13 +78,8 @@ def failed_run(context: MonitorContext, tags: dict[str, str]) -> dg.DagsterRun:
 
 
 def override(context: MonitorContext, run: dg.DagsterRun) -> None:
-    """Publish the partitions of a run as `lakehouse publish` does."""
-    metadata = {
-        "refused_run": run.run_id,
-        "overridden_by": "ben",
-        "overridden_for": "it is right",
-    }
-    context.instance.report_runless_asset_event(dg.AssetMaterialization(KEY, metadata=metadata))
+    """Report a publish as `lakehouse publish` does."""
+    report_published(context.settings, TABLE, run.run_id, "published by ben: it is right")
 
 
 def test_each_published_day_is_resolved(context: MonitorContext) -> None:
@@ -86,26 +88,12 @@ def test_each_published_day_is_resolved(context: MonitorContext) -> None:
     assert remaining(context) == {DAYS[0], DAYS[2]}
 
 
-def test_a_publish_without_partitions_resolves_nothing(context: MonitorContext) -> None:
-    context.instance.report_runless_asset_event(dg.AssetMaterialization(KEY))
-    assert remaining(context) == set(DAYS)
-
-
-def test_a_day_that_is_published_outside_of_runs_is_resolved(context: MonitorContext) -> None:
-    context.instance.report_runless_asset_event(dg.AssetMaterialization(KEY, partition=DAYS[0]))
-    assert remaining(context) == set(DAYS[1:])
-
-
 def test_an_override_resolves_the_days_of_its_run(context: MonitorContext) -> None:
     run = failed_run(context, range_tags(DAYS[0], DAYS[1]))
     override(context, run)
     assert remaining(context) == {DAYS[2]}
-    resolved = [
-        fact
-        for fact in detect_run_events(context).facts
-        if isinstance(fact, Resolved) and "against its rules" in fact.how
-    ]
-    assert resolved[0].how.endswith(f"by ben, as of run {run.run_id[:8]}: it is right")
+    resolved = [fact for fact in facts(context) if isinstance(fact, Resolved)]
+    assert {fact.how for fact in resolved} == {"published by ben: it is right"}
     assert resolved[0].links[0].endswith(f"/runs/{run.run_id}")
 
 
@@ -113,10 +101,10 @@ def test_a_new_incident_is_resolved_by_an_earlier_override(context: MonitorConte
     """The failure and the override happened while nothing was monitored."""
     run = failed_run(context, range_tags(DAYS[0], DAYS[2]))
     override(context, run)
-    facts = detect_run_events(replace(context, state=AlertState())).facts
-    (firing,) = (fact for fact in facts if isinstance(fact, Firing))
-    (resolved,) = (fact for fact in facts if isinstance(fact, Resolved))
-    assert (firing.key, resolved.key) == (f"failed {TABLE}", f"failed {TABLE}")
+    found = facts(replace(context, state=AlertState()))
+    (firing,) = (fact for fact in found if isinstance(fact, Firing))
+    assert firing.key == f"failed {TABLE}"
+    (resolved,) = (fact for fact in found if fact.key == firing.key and fact is not firing)
     assert resolved.affected_partitions == firing.affected_partitions == set(DAYS)
 
 

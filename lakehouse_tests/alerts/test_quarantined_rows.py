@@ -66,9 +66,7 @@ def quarantine(watch: Watch) -> Quarantine:
     return Quarantine(watch)
 
 
-def test_the_message_has_count_share_rules_and_files(
-    watch: Watch, quarantine: Quarantine
-) -> None:
+def test_the_message_has_count_share_and_rules(watch: Watch, quarantine: Quarantine) -> None:
     quarantine.add(2)
     (alert,) = watch.round()
     assert (alert.title, alert.severity, alert.table) == (
@@ -77,8 +75,6 @@ def test_the_message_has_count_share_rules_and_files(
         "silver.fruits",
     )
     assert alert.lines[0] == "2 of 12 rows (16.67%), by rule: castable_id 2."
-    assert alert.lines[1].startswith("Newest: 2 rows at 20")
-    assert alert.lines[1].endswith(" UTC from a.csv.")
     assert alert.lines[-1] == f"Next: lakehouse alerts close {alert.alert_id} --why …"
     assert watch.titles() == []
 
@@ -180,6 +176,28 @@ def test_a_closed_incident_opens_again_with_more_rows(
     assert watch.titles(later=LATER) == []
     quarantine.add(1, "b.csv")
     assert watch.titles(later=2 * LATER) == ["silver.fruits: 3 rows in quarantine"]
+
+
+@pytest.mark.parametrize("is_dropped", [True, False])
+def test_a_removed_quarantine_is_resolved(
+    watch: Watch, quarantine: Quarantine, is_dropped: bool
+) -> None:
+    quarantine.add(2)
+    (alert,) = watch.round()
+    declared = watch.table
+    if is_dropped:
+        Catalog.of(watch.settings).client.drop_table("silver.fruits_quarantine")
+    else:
+        kept = [rule for rule in declared.rules if rule.on_failure != "quarantine"]
+        watch.table = replace(declared, rules=kept)
+    (over,) = watch.round(later=LATER)
+    assert (over.title, over.lines[0]) == (
+        f"Resolved: {alert.title}",
+        "silver.fruits has no quarantine any more.",
+    )
+    watch.table = declared
+    watch.round(later=2 * LATER)
+    assert bool(read_state(watch.settings).open) != is_dropped
 
 
 def test_an_unchanged_quarantine_is_not_read(

@@ -74,7 +74,6 @@ def test_a_removed_check_is_resolved(watch: Watch) -> None:
     [
         ("blocked silver.fruits", {"assets": ["silver.berries"]}, "table"),
         ("failed silver.fruits", {"assets": ["silver.berries"]}, "table"),
-        ("quarantined silver.fruits", {"assets": ["silver.berries"], "declared": {}}, "table"),
         ("failed feed fruits", {"feeds": ()}, "feed"),
         (
             "upkeep silver.fruits compact",
@@ -94,13 +93,18 @@ def test_incidents_of_a_removed_table_or_feed_are_resolved(
     assert read_state(watch.settings).open == {}
 
 
+def test_rows_in_quarantine_of_a_removed_table_are_resolved(watch: Watch) -> None:
+    open_incident(watch, "quarantined silver.fruits")
+    assert titles_of(watch, [], assets=["silver.berries"], declared={}) == [
+        ("Resolved: quarantined silver.fruits", "The table is no longer declared.")
+    ]
+
+
 def test_rejected_files_of_a_removed_feed_are_resolved(watch: Watch) -> None:
     reject(watch, "short")
     (title,) = watch.titles()
     assert titles_of(watch) == []
-    assert titles_of(watch, feeds=()) == [
-        (f"Resolved: {title}", "The feed is no longer declared.")
-    ]
+    assert titles_of(watch, feeds=()) == [(f"Resolved: {title}", "It no longer fires.")]
     assert titles_of(watch, feeds=()) == []
 
 

@@ -3,28 +3,23 @@
 import logging
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
-import dagster as dg
 import pytest
 
 from lakehouse.alerts.alert_state import AlertState, read_state
 from lakehouse.alerts.alerts_sensor import (
     detect_and_dispatch,
     read_heartbeat,
-    show_open_alerts,
 )
-from lakehouse.alerts.incidents import Firing, Incident, Observed
+from lakehouse.alerts.incidents import Firing, Observed
 from lakehouse.alerts.monitor_context import MonitorContext
 from lakehouse.alerts.operator_actions import close
 from lakehouse.alerts.sinks import read_alerts
-from lakehouse.orchestration.metadata_keys import plain_values
 from lakehouse_tests.alerts.facts import firing, reject
 from lakehouse_tests.alerts.receiver import Receiver
 from lakehouse_tests.alerts.watch import Watch
 
 LOGGER = logging.getLogger("lakehouse.alerts")
-A = "check silver.fruits a"
 WARNS = "silver.fruits: check length_fruit warns"
 
 
@@ -116,27 +111,3 @@ def test_an_unreachable_heartbeat_url_stops_nothing(
     watch.with_settings(heartbeat_url="http://127.0.0.1:1/secret").round()
     assert "LAKEHOUSE_HEARTBEAT_URL was not reached" in caplog.text
     assert "secret" not in caplog.text
-
-
-def state_of(*titles: str, table: str = "silver.fruits") -> AlertState:
-    now = datetime(2026, 11, 25, 12, tzinfo=UTC)
-    firings = (Firing(title, "check", now, "error", title, table=table) for title in titles)
-    return AlertState(open={one.key: Incident.of(one) for one in firings})
-
-
-def observed(instance: dg.DagsterInstance) -> list[dict[str, Any]]:
-    """Return the observations of the table, newest first."""
-    records = instance.fetch_observations(dg.AssetKey(["silver", "fruits"]), limit=10).records
-    observations = (record.asset_observation for record in records)
-    return [plain_values(one.metadata) for one in observations if one]
-
-
-def test_open_incidents_are_observed_when_they_change(watch: Watch) -> None:
-    context = watch.context()
-    state = show_open_alerts(context, state_of("late", "broken"))
-    assert show_open_alerts(context, state) == state
-    show_open_alerts(context, replace(state, open={}))
-    assert observed(watch.instance) == [
-        {"open_alerts": 0},
-        {"open_alerts": 2, "open_alert_titles": ["broken", "late"]},
-    ]

@@ -4,9 +4,6 @@ from datetime import timedelta
 
 import dagster as dg
 import pytest
-from dagster._core.events import EngineEventData
-from dagster._core.test_utils import create_run_for_test
-from dagster._utils.error import SerializableErrorInfo
 
 from lakehouse.alerts.alert_state import read_state
 from lakehouse.errors import LakehouseError
@@ -122,28 +119,6 @@ def test_a_failed_step_sends_one_message_while_its_run_continues(watch: Watch) -
     assert [alert.kind for alert in during_the_run] == ["failed"]
     assert during_the_run[0].lines[0].startswith("ValueError")
     assert watch.round() == []
-
-
-@pytest.mark.parametrize(
-    ("message", "error", "line"),
-    [
-        ("Cannot load.", "DagsterInvalidSubsetError", "DagsterInvalidSubsetError"),
-        ("The process exited with code -9.", "", "The process exited with code -9."),
-    ],
-)
-def test_a_run_that_fails_before_its_first_step_names_the_cause(
-    watch: Watch, message: str, error: str, line: str
-) -> None:
-    run = create_run_for_test(watch.instance, status=dg.DagsterRunStatus.STARTED)
-    data = EngineEventData()
-    if error:
-        data = EngineEventData.engine_error(SerializableErrorInfo("no r1\n", [], error))
-    watch.instance.report_engine_event(message, run, data)
-    watch.instance.report_run_failed(run)
-
-    (alert,) = watch.round()
-
-    assert alert.lines[0].startswith(line)
 
 
 def test_an_error_that_can_quote_data_is_shown_by_its_type(watch: Watch) -> None:

@@ -1,6 +1,8 @@
 """Dagster's processes next to `lakehouse dev`."""
 
 import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -16,33 +18,108 @@ from lakehouse_tests.processes import wait_for
 pytestmark = pytest.mark.unit
 
 NAME = "Dagster's code server"
-PROXY = "import subprocess, time; subprocess.Popen(['sleep', '60']); time.sleep(60)"
-"""A process that, like the code server, has a child that loads the code."""
+PROXY = """
+import os, socket, subprocess, sys, time
+path, start = sys.argv[1:]
+if start == "exits":
+    sys.exit(1)
+child = subprocess.Popen(["sleep", "60"])
+if start == "is killed":
+    child.kill()
+    child.wait()
+if start != "loads":
+    if os.path.exists(path):
+        os.unlink(path)
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(path)
+    listener.listen()
+time.sleep(60)
+"""
+"""Like the code server, it listens after its child has loaded the code or was killed."""
 
 
-def test_a_code_server_is_restarted_when_the_process_that_loads_the_code_dies(
-    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+class Dev:
+    """The code server of `lakehouse dev`, and the time."""
+
+    def __init__(
+        self, settings: Settings, folder: Path, children: Children, patch: pytest.MonkeyPatch
+    ) -> None:
+        self.settings, self.children, self.socket = settings, children, folder / "code"
+        self.dagster = DagsterProcesses(settings, children, folder, is_verbose=False)
+        self.how, self.now, self.starts = "loaded", time.monotonic(), list[float]()
+        patch.setattr(self.dagster, "_start_code_server", self.start)
+        patch.setattr(dev_server.time, "monotonic", lambda: self.now)
+
+    def start(self) -> None:
+        self.starts.append(self.now)
+        command = [sys.executable, "-c", PROXY, str(self.socket), self.how]
+        self.children.start(NAME, command)
+
+    def check(self) -> None:
+        self.now += dev_server._RESTART_SECONDS
+        self.dagster.restart_dead()
+
+    def has_listener(self) -> bool:
+        return dev_server._accepts(self.socket)
+
+    @property
+    def reports(self) -> list[str]:
+        notes = read_reports(self.settings)
+        return ["resolved" if note.resolved else note.report.key for note in notes]
+
+
+@pytest.fixture
+def dev(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Dev]:
+    with Children() as children, monkeypatch.context() as patch:
+        yield Dev(settings, tmp_path, children, patch)
+
+
+def test_a_code_server_whose_loading_process_dies_is_resolved_after_it_has_loaded_again(
+    dev: Dev,
 ) -> None:
-    monkeypatch.setattr(dev_server, "_RESTART_SECONDS", 0)
-    with Children() as children:
-        dagster = DagsterProcesses(settings, children, tmp_path, is_verbose=False)
+    dev.start()
+    wait_for(dev.has_listener, "the code server")
+    dev.check()
+    assert dev.reports == []
+    first = psutil.Process(dev.children.pid(NAME))
+    (child,) = first.children()
+    child.kill()
+    wait_for(lambda: child.status() == psutil.STATUS_ZOMBIE, "its end")
+    dev.how = "loads"
+    while len(dev.starts) < 2:
+        dev.check()
+    dev.check()
+    assert dev.reports == ["code server"]
 
-        def start() -> None:
-            children.start(NAME, [sys.executable, "-c", PROXY])
+    dev.children.end(NAME)
+    dev.how = "loaded"
+    dev.start()
+    wait_for(dev.has_listener, "the code server")
+    dev.check()
+    assert dev.reports == ["code server", "resolved"]
 
-        monkeypatch.setattr(dagster, "_start_code_server", start)
-        start()
-        first = psutil.Process(children.pid(NAME))
-        (loading,) = wait_for(first.children, "the child")
-        dagster.restart_dead()
-        assert children.pid(NAME) == first.pid
-        loading.kill()
 
-        def is_restarted() -> bool:
-            dagster.restart_dead()
-            return children.pid(NAME) != first.pid
+def test_a_code_server_that_is_killed_while_it_first_loads_is_an_incident(dev: Dev) -> None:
+    dev.how = "is killed"
+    dev.start()
+    wait_for(dev.has_listener, "the code server")
+    dev.check()
+    assert dev.reports == ["code server"]
 
-        # A killed process is there until the kernel has ended it.
-        wait_for(is_restarted, "the restart")
-        notes = [note for note in read_reports(settings) if note.report.key == "code server"]
-        assert [bool(note.resolved) for note in notes] == [False, True]
+
+def test_a_code_server_that_dies_at_each_start_is_one_incident_and_starts_after_pauses(
+    dev: Dev,
+) -> None:
+    dev.how = "exits"
+    dev.start()
+    while len(dev.starts) < 5:
+        wait_for(lambda: dev.children.ended(NAME) is not None or _is_paused(dev), "its end")
+        dev.check()
+    pauses = [later - at for at, later in zip(dev.starts, dev.starts[1:], strict=False)]
+    assert pauses == sorted(pauses)
+    assert pauses[-1] >= 4 * pauses[0]
+    assert dev.reports == ["code server"]
+
+
+def _is_paused(dev: Dev) -> bool:
+    return NAME not in dev.children._running

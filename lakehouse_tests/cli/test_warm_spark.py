@@ -56,9 +56,10 @@ def test_a_spark_that_dies_is_started_again_after_pauses_that_grow(warm, setting
     pauses = []
     for _ in range(4):
         warm.look()
-        assert warm._retry_at is not None
-        pauses.append(warm._retry_at - now)
-        now = warm._retry_at
+        retry_at = warm._restarts.retry_at
+        assert retry_at is not None
+        pauses.append(retry_at - now)
+        now = retry_at
         warm.look()
     # The clock counts from the start of the machine, and loses digits by the difference.
     assert pauses == pytest.approx([5, 10, 20, 40])
@@ -76,7 +77,7 @@ def test_it_is_over_when_it_answers(warm, settings, monkeypatch):
     monkeypatch.setattr(
         spark_server, "start", lambda _, like: (subprocess.Popen(["sleep", "60"]), like)
     )
-    warm._retry_at = 0.0
+    warm._restarts.retry_at = 0.0
     warm.look()
     warm.look()
     assert said[-1] == "The Spark server is back."
@@ -91,7 +92,7 @@ def test_one_that_starts_and_never_answers_is_ended_and_tried_again(warm, monkey
     child = subprocess.Popen(["sleep", "60"], start_new_session=True)
     monkeypatch.setattr(spark_server, "start", lambda _, like: (child, like))
     monkeypatch.setattr(spark_server, "START_SECONDS", 0.0)
-    warm._retry_at = 0.0
+    warm._restarts.retry_at = 0.0
     warm.look()
     warm.look()
     assert child.poll() is not None

@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -49,6 +49,32 @@ _STEADY_SECONDS = 600
 
 
 @dataclass
+class Restarts:
+    """When a process is started again: after pauses that grow until it works for long."""
+
+    answers_since: float | None = None
+    """None while it is down or starts."""
+    retry_at: float | None = None
+    """None while it runs."""
+    _failures: int = 0
+
+    def plan_next(self) -> str:
+        """Plan the next start after a failure, and return its time for messages."""
+        since = self.answers_since
+        if since is not None and time.monotonic() - since > _STEADY_SECONDS:
+            self._failures = 0
+        self._failures += 1
+        seconds = pause_seconds(self._failures)
+        self.answers_since, self.retry_at = None, time.monotonic() + seconds
+        return f"{datetime.now(UTC) + timedelta(seconds=seconds):%H:%M:%S} UTC"
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether the next start must still wait."""
+        return self.retry_at is not None and time.monotonic() < self.retry_at
+
+
+@dataclass
 class WarmSpark:
     """One server at a time, on the same port and with the same token for its clients."""
 
@@ -56,10 +82,8 @@ class WarmSpark:
     children: Children
     say: Callable[[str], None]
     _server: SparkServer | None = None
-    _answers_since: float | None = None
     _started_at: float = 0.0
-    _retry_at: float | None = None
-    _failures: int = 0
+    _restarts: Restarts = field(default_factory=Restarts)
 
     def start(self, progress: Progress) -> None:
         """Start the first server, and wait until it answers; raises SetupError."""
@@ -76,21 +100,21 @@ class WarmSpark:
             return
         if self.children.ended(_WARM_UP) is not None:
             self.children.end(_WARM_UP)
-        if self._retry_at is not None:
-            if time.monotonic() >= self._retry_at:
-                self._start_again()
+        if self._restarts.is_paused:
+            return
+        if self._restarts.retry_at is not None:
+            self._start_again()
             return
         code = self.children.ended(_NAME)
         if code is not None:
             self._died(code)
-        elif self._answers_since is None and self._server and self._server.answers:
+        elif self._restarts.answers_since is not None:
+            return
+        elif self._server.answers:
             spark_server.publish(self.settings, self._server)
             self.say("The Spark server is back.")
             self._is_back("Spark was started again, and answers.")
-        elif (
-            self._answers_since is None
-            and time.monotonic() > self._started_at + spark_server.START_SECONDS
-        ):
+        elif time.monotonic() > self._started_at + spark_server.START_SECONDS:
             self._died(_HANGS)
 
     def close(self) -> None:
@@ -99,7 +123,7 @@ class WarmSpark:
             spark_server.forget(self.settings, self._server)
 
     def _is_back(self, how: str) -> None:
-        self._answers_since = time.monotonic()
+        self._restarts.answers_since = time.monotonic()
         report_resolved(self.settings, KEY, how)
 
     def _warm_up(self) -> None:
@@ -119,7 +143,7 @@ class WarmSpark:
         self.children.add(_WARM_UP, child, _GRACE_SECONDS)
 
     def _start_again(self) -> None:
-        self._retry_at, self._started_at = None, time.monotonic()
+        self._restarts.retry_at, self._started_at = None, time.monotonic()
         try:
             child, self._server = spark_server.start(self.settings, self._server)
         except (LakehouseError, OSError) as error:
@@ -131,18 +155,11 @@ class WarmSpark:
     def _died(self, code: int) -> None:
         self.children.end(_NAME)
         self.close()
-        was_steady = self._answers_since is not None
-        if was_steady and time.monotonic() - (self._answers_since or 0.0) > _STEADY_SECONDS:
-            self._failures = 0
-        self._answers_since = None
-        what = "exited" if was_steady else "did not start"
+        what = "exited" if self._restarts.answers_since is not None else "did not start"
         self._pause(f"{what} ({describe_exit(code)})")
 
     def _pause(self, what: str) -> None:
-        self._failures += 1
-        seconds = pause_seconds(self._failures)
-        self._retry_at = time.monotonic() + seconds
-        again = f"{datetime.now(UTC) + timedelta(seconds=seconds):%H:%M:%S} UTC"
+        again = self._restarts.plan_next()
         self.say(
             f"The Spark server {what}. It is started again at {again}; the UI, sensors and"
             " alerts continue."
@@ -200,8 +217,8 @@ class DagsterProcesses:
         self._level = "info" if is_verbose else "warning"
         self._code_socket, self._run_socket = folder / "code", folder / "runs"
         self._workspace = folder / "workspace.yaml"
-        self._has_loaded = False
-        self._restart_at = 0.0
+        self._code = Restarts()
+        self._checked_at = 0.0
 
     def start_code(self) -> None:
         """Start the code server and the run server, which take seconds to import the code."""
@@ -250,26 +267,39 @@ class DagsterProcesses:
 
     def restart_dead(self) -> None:
         """Restart the code server and the run server if they died."""
-        if time.monotonic() < self._restart_at:
+        if time.monotonic() < self._checked_at + _RESTART_SECONDS:
             return
-        self._restart_at = time.monotonic() + _RESTART_SECONDS
+        self._checked_at = time.monotonic()
         if self._children.ended(_RUN_SERVER) is not None:
             self._children.end(_RUN_SERVER)
             self._start_run_server()
-        if self._code_server_died():
-            report_firing(self._settings, _DIED)
-            self._children.end(_CODE_SERVER)
+        if self._code.is_paused:
+            return
+        if self._code.retry_at is not None:
+            self._code.retry_at = None
             self._start_code_server()
+        else:
+            self._check_code_server()
+
+    def _check_code_server(self) -> None:
+        """Detect that the process that loads the code died, or that it has loaded the code.
+
+        The code server listens after its child has loaded the code, valid or not, or was killed.
+        """
+        is_loaded = self._code.answers_since is not None or _accepts(self._code_socket)
+        has_exited = self._children.ended(_CODE_SERVER) is not None
+        if has_exited or (is_loaded and not self._has_loading_child()):
+            self._children.end(_CODE_SERVER)
+            again = self._code.plan_next()
+            _say(f"{_CODE_SERVER} died. It is started again at {again}.")
+            report_firing(self._settings, _DIED)
+        elif is_loaded and self._code.answers_since is None:
+            self._code.answers_since = time.monotonic()
             report_resolved(self._settings, _DIED.key, "It was started again.")
 
-    def _code_server_died(self) -> bool:
-        """Return whether the process that loads the code died; invalid code is no reason."""
-        if self._children.ended(_CODE_SERVER) is not None:
-            return True
+    def _has_loading_child(self) -> bool:
         proxy = psutil.Process(self._children.pid(_CODE_SERVER))
-        is_loaded = any(map(_is_alive, proxy.children()))
-        died, self._has_loaded = self._has_loaded and not is_loaded, is_loaded
-        return died
+        return any(map(_is_alive, proxy.children()))
 
     def _start_run_server(self) -> None:
         module = "lakehouse.orchestration.warm_runs.run_server"
@@ -279,7 +309,6 @@ class DagsterProcesses:
             self._children.start(_RUN_SERVER, [sys.executable, "-m", module, *served])
 
     def _start_code_server(self) -> None:
-        self._has_loaded = False
         root = self._settings.project_root
         loaded = ["--module-name", self._settings.definitions]
         loaded += ["--working-directory", str(root)] if root else []

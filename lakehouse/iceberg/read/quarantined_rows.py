@@ -54,12 +54,6 @@ class RefusedRows:
         """When the newest of them were quarantined."""
         return max((refusals.last_at for refusals in self.by_file), default=None)
 
-    @property
-    def newest(self) -> tuple[Refusals, ...]:
-        """The files whose rows were quarantined last."""
-        last_at = self.last_at
-        return tuple(refusals for refusals in self.by_file if refusals.last_at == last_at)
-
 
 def count_refused(catalog: Catalog, table: IcebergTable) -> RefusedRows:
     """Count the rows in a table's quarantine, in batches.

@@ -40,8 +40,8 @@ def alert(settings: Settings) -> None:
     muted = Mute("silver.none", NOW + timedelta(1), "ben", f"ask {EMAIL}", NOW)
     state = AlertState(cursors={"round_at": "before"}, mutes={muted.table: muted})
     plan = plan_alerts(state, Observed((seen,)), NOW, timedelta(1))
-    routes = Routes((Route(to=("json://127.0.0.1:1/",)),))
-    state = route_alerts(replace(state, open=plan.open), plan.alerts, NOW, routes)
+    routes = Routes(route=(Route(to=("json://127.0.0.1:1/",)),))
+    state = route_alerts(replace(state, open=plan.open), plan.alerts, routes)
     write_state(settings, state)
     for message in plan.alerts:
         record_of(settings).send(message)
