@@ -22,11 +22,11 @@ from lakehouse_tests.cluster.disturbed_ingest import (
     ingest_while_readers_wait,
 )
 from lakehouse_tests.cluster.gates import wait_until_asked
+from lakehouse_tests.cluster.killed_workers import BY_EXECUTORS, kill_working
 from lakehouse_tests.cluster.lake import Lake
 from lakehouse_tests.cluster.slow_ingest import FILES, check_once, deliver, ingest_slowly
 from lakehouse_tests.cluster.spark_cluster import SparkCluster, on_account
-from lakehouse_tests.cluster.test_executor_reading import BARE_PYTHON
-from lakehouse_tests.cluster.test_lost_worker import BY_EXECUTORS, kill_working
+from lakehouse_tests.cluster.test_executor_archive import BARE_PYTHON
 from lakehouse_tests.cluster.test_no_executor import ONE
 from lakehouse_tests.cluster.test_no_worker_left import kill_all, start_two
 from lakehouse_tests.conftest import on_empty_account, settings_at
