@@ -88,10 +88,6 @@ class Pipeline:
         found = self.engine.sql(f"SELECT p, v FROM {self.engine.catalog.sql_name(table)}")
         return sorted((tuple(row) for row in found.collect()), key=str)
 
-    @property
-    def snapshot(self) -> int:
-        return self.engine.catalog.load(self.table.name).current_snapshot().snapshot_id
-
 
 @pytest.fixture
 def make(embedded_engine, build):
@@ -101,29 +97,6 @@ def make(embedded_engine, build):
         return Pipeline(embedded_engine, build, replace(table, **changes), raw)
 
     return pipeline
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("column_type", "definition", "inside", "outside"),
-    [("date", DAILY, MONDAY, LONG_AGO), ("string", REGIONS, "north", "nroth")],
-    ids=["days", "static"],
-)
-def test_no_row_of_a_delivery_vanishes(make, column_type, definition, inside, outside):
-    pipeline = make(column_type)
-    (stale,) = pipeline.deliver(definition, (inside, 1), (outside, 2), (None, 3))
-    result = pipeline.do(definition, stale)
-
-    assert pipeline.rows("silver.by_p") == [(inside, 1)]
-    assert pipeline.rows("silver.by_p_quarantine") == [(str(outside), "2"), (None, "3")]
-    (check,) = [check for check in result.checks if check.name == "has_partition"]
-    assert (check.passed, check.severity, check.metadata["failed_rows"]) == (False, "WARN", 2)
-    assert pipeline.stale(definition) == []
-
-    (stale,) = pipeline.deliver(definition, (None, 4))
-    pipeline.do(definition, stale)
-    assert (None, "4") in pipeline.rows("silver.by_p_quarantine")
-    assert pipeline.stale(definition) == []
 
 
 @pytest.mark.long
@@ -149,17 +122,3 @@ def test_without_a_quarantine_a_check_fails_until_such_rows_are_gone(make, embed
     )
     (stale,) = pipeline.stale(DAILY)
     assert found(pipeline.do(DAILY, stale)) == (True, "ERROR", 0)
-
-
-@pytest.mark.long
-def test_a_command_and_a_sensor_that_meet_compute_a_partition_once(make):
-    pipeline = make("date")
-    (stale,) = pipeline.deliver(DAILY, (MONDAY, 1), (None, 2))
-    pipeline.do(DAILY, stale)
-    published = pipeline.snapshot
-
-    pipeline.do(DAILY, stale)
-    assert pipeline.snapshot == published
-
-    pipeline.run(DAILY, stale.selection, partition=stale.partitions)
-    assert pipeline.snapshot != published
