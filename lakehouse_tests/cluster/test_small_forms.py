@@ -207,21 +207,6 @@ def test_without_workers_a_run_publishes_and_continues_with_new_ones(
     fruits.check()
 
 
-def test_what_the_server_of_a_killed_client_commits_later_harms_nobody(
-    fruits, mortal_cluster, gate
-):
-    with fruits.ingest(ingest_slowly, gate) as child:
-        wait_until_asked(gate, child)
-        child.kill()
-    assert child.status() == KILLED
-    (gate / "opened").touch()
-    wait_for(lambda: not mortal_cluster.working(), "the end of the task")
-
-    fruits.lake.run("ingest", "fruits")
-
-    fruits.check()
-
-
 @pytest.mark.soak
 def test_a_killed_server_is_one_line_and_a_killed_driver_frees_its_cores(
     fruits, server, mortal_cluster, account, gates, gate
