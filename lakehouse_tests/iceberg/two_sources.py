@@ -112,8 +112,9 @@ class TwoSources:
         self.model = Model(self.shape)
         self.places = _PLACES[self.kind]
         spec = _SPECS.get(self.kind, "d")
-        # A source has the stale days or values; for a day all of its hours are stale.
-        source_spec = "days(d)" if self.kind == "timestamp" else spec
+        # Of a source by days all hours of a day are stale; existing rows are of one hour.
+        has_days = self.kind == "timestamp" and self.shape != "partitions"
+        source_spec = "days(d)" if has_days else spec
         columns = [Column("k", "string"), Column("n", "bigint"), Column("d", self.kind)]
         self.sources = [
             Source(
