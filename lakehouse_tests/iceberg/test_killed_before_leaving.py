@@ -8,7 +8,6 @@ from pyspark.sql import DataFrame
 
 from lakehouse.errors import TableBusy
 from lakehouse.iceberg.catalog.engine import Engine
-from lakehouse.iceberg.commit import branch
 from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.read.inputs import incremental, latest
 from lakehouse.iceberg.rules.rows import castable
@@ -166,22 +165,6 @@ def test_what_fails_after_a_publish_fails_no_run(
 
     write(delivered, table, corrected, NEW_ROWS, Run("three"))
     assert content(delivered, QUARANTINE, "id", "name") == [("x", "cat")]
-
-
-def test_nothing_leaves_for_a_run_that_was_killed_before_it_published(
-    delivered: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def die(*_: object) -> None:
-        raise Killed
-
-    table = of_mode(Append())
-    write(delivered, table, as_it_came, NEW_ROWS, Run("one"))
-    with monkeypatch.context() as patched, pytest.raises(Killed):
-        patched.setattr(branch, "fast_forward", die)
-        write(delivered, table, corrected, NEW_ROWS, EVERYTHING)
-    write(delivered, table, corrected, NEW_ROWS, Run("three"))
-    assert content(delivered, table.name, "id", "name") == [(1, "ann")]
-    assert content(delivered, QUARANTINE, "id", "name") == BOTH
 
 
 def test_nothing_leaves_for_what_was_rolled_back(delivered: Engine) -> None:
