@@ -347,7 +347,7 @@ class TwoSources:
         """Run the table; whether nothing was refused."""
         run = Run(
             f"run-{next(_serial)}",
-            full_recompute=step.full_recompute,
+            full_recompute=step.full_recompute or step.replays,
             reads_everything=step.replays,
         )
         if self.table.overwritten_by:
