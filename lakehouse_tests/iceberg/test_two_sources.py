@@ -98,7 +98,7 @@ CORRECTED: list[Step] = [
     Deliver(0, "1.csv", (("a", "1", 1, 0), ("b", "mend", 1, 1), ("c", "bad", 1, 1))),
     Deliver(1, "1.csv", (("d", "mend", 1, NO_DAY), ("e", "2", 1, 2), ("f", "mend", 1, 0))),
     Compute(),
-    Deliver(0, "1.csv", (("a", "mend", 2, 2), ("b", "2", 2, 1), ("e", "bad", 2, 2))),
+    Deliver(0, "1.csv", (("a", "mend", 2, 0), ("b", "2", 2, 1), ("e", "bad", 2, 2))),
     Compute(killed=True),
     Reject(1, 0),
 ]
