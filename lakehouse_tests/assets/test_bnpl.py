@@ -123,13 +123,10 @@ def test_any_order_of_delivery_comes_to_the_truth(
 
 @pytest.mark.soak
 @pytest.mark.timeout(7200)
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_a_month_in_any_order_comes_to_the_truth(
-    bnpl: Pipeline, tmp_path_factory: pytest.TempPathFactory, seed: int
+def test_ten_days_in_any_order_come_to_the_truth(
+    bnpl: Pipeline, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    month = generate(
-        tmp_path_factory.mktemp("month"), START, days=30, rows_per_day=5000, seed=seed
-    )
+    days = generate(tmp_path_factory.mktemp("days"), START, days=10, rows_per_day=5000, seed=1)
     at_once = Pipeline(replace(bnpl.settings, home=bnpl.settings.home / "at_once"), "bnpl")
-    assert at_once.deliver(*month.files).success
-    deliver_in_each_order(bnpl, month, at_once)
+    assert at_once.deliver(*days.files).success
+    deliver_in_each_order(bnpl, days, at_once)

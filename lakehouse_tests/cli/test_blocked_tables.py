@@ -169,27 +169,6 @@ def test_the_deliveries_that_a_name_stands_for_are_listed(twice) -> None:
     assert fruits_whole(twice) == ["2,Pear,false", "3,Plum,false", "9,Apple,true"]
 
 
-@pytest.mark.long
-def test_a_delivery_is_rejected_by_its_content(twice, home: Path) -> None:
-    """Its own rows are removed; older values of other deliveries are restored."""
-    command = ("reject", "daily.csv", "--feed", "fruits", "--why", "it was sent by mistake")
-    last = twice(*command).out[-2].split("|")[-1].strip()
-    ran = twice(*command, "--sha256", last)
-    assert ran.out[0] == "silver.fruits_quarantine: 1 row of daily.csv taken out."
-    assert ran.out[1].startswith(
-        "bronze.raw_fruits: 3 rows of daily.csv taken out. The file is kept as rejected/"
-    )
-    assert twice("ingest", "fruits").code == 0
-    assert fruits_whole(twice) == ["1,Apple,false", "2,Pear,false"]
-    assert twice("sql", "SELECT count(1) FROM bronze.raw_fruits", "--format", "csv").out[
-        1:
-    ] == ["2"]
-    (kept,) = (
-        path for path in (home / "rejected" / "fruits").iterdir() if path.name.endswith(".csv")
-    )
-    assert last in kept.name
-
-
 def test_a_file_that_nobody_delivered_is_named(held) -> None:
     ran = held("reject", "pear.csv", "--feed", "fruits", "--why", "it was sent by mistake")
     assert ran.code == 2

@@ -15,7 +15,7 @@ from lakehouse.recovery import copy_tables
 from lakehouse.settings import Settings
 from lakehouse.storage.file_lock import file_lock
 from lakehouse_tests.cli.conftest import Lakehouse, Ran
-from lakehouse_tests.conftest import on_aws, settings_at
+from lakehouse_tests.conftest import settings_at
 
 SCHEMA = Schema(NestedField(1, "id", LongType()))
 Copy = Callable[..., Ran]
@@ -56,10 +56,7 @@ def append(catalog: Catalog, name: str, *ids: int) -> None:
 
 
 def counts(home: Path) -> dict[str, int]:
-    return counts_in(Catalog.of(settings_at(home)))
-
-
-def counts_in(catalog: Catalog) -> dict[str, int]:
+    catalog = Catalog.of(settings_at(home))
     return {name: catalog.load(name).scan().count() for name in catalog.tables()}
 
 
@@ -96,19 +93,6 @@ def test_a_dry_run_copies_nothing(copy: Copy, other: Path) -> None:
 
     assert ran.out == [f"{name} would be copied." for name in TABLES]
     assert not other.exists()
-
-
-@pytest.mark.long
-def test_to_aws_and_back(lakehouse, tables, home, other, aws_settings, monkeypatch):
-    monkeypatch.setenv("AWS_ENDPOINT_URL", aws_settings.endpoint_url or "")
-
-    there = lakehouse("copy", str(home), "s3://lake")
-    back = lakehouse("copy", "s3://lake", str(other))
-
-    assert (there.code, back.code) == (0, 0), there.err + back.err
-    aws = Catalog.of(on_aws(aws_settings))
-    assert counts_in(aws) == counts(other) == counts(home)
-    assert aws.load("bronze.raw").location().startswith("s3://lake/warehouse/bronze.db/raw-")
 
 
 @pytest.mark.parametrize(
@@ -249,27 +233,6 @@ def test_a_bucket_comes_with_the_home_that_knows_who_was_erased(
 
     write(home / "privacy" / "hmac.key", "00")
     assert lakehouse("copy", "s3://lake", str(other)).code == 0
-
-
-@pytest.mark.long
-def test_what_was_copied_before_ctrl_c_stays_and_the_rest_comes_then(
-    copy: Copy, tables: Catalog, other: Path, monkeypatch
-) -> None:
-
-    def interrupt(name):
-        if name == TABLES[1]:
-            raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        before_each_table(patch, interrupt)
-        stopped = copy()
-    assert stopped.code == 130
-    assert counts(other) == {TABLES[0]: 1}
-
-    ran = copy()
-
-    assert ran.code == 0
-    assert counts(other) == {"bronze.raw": 1, "silver.clean": 2, "silver.clean_quarantine": 3}
 
 
 @pytest.mark.long

@@ -1,6 +1,5 @@
 """`lakehouse erase` and `erasures verify`: what they say and how they end, without a JVM."""
 
-import gzip
 import io
 import json
 import re
@@ -114,23 +113,6 @@ def test_a_wrong_line_of_a_file_is_named_without_what_it_holds(lakehouse, tmp_pa
 
     assert ran.code == 2
     assert "Line 1 of" in ran.err[-1] and "anna@" not in ran.err[-1]
-
-
-@pytest.mark.long
-def test_a_closed_file_of_a_feed_without_people_is_named_with_the_way_out_which_works(
-    lakehouse: Lakehouse, home: Path
-) -> None:
-    closed = gzip.compress(f"id,fruit,berry\n1,{ANNA},no\n".encode())[:-9]
-    key = "rejected/fruits/of day.0123456789ab.csv.gz"
-    (home / key).parent.mkdir(parents=True)
-    (home / key).write_bytes(closed)
-
-    refused = lakehouse(*ERASE, "--now")
-
-    assert refused.code == 1
-    assert "remove it" in refused.err[-1] and "--erase-whole" in refused.err[-1]
-    (home / key).unlink()
-    assert lakehouse(*ERASE, "--now").out[-1].startswith("R-1 is verified")
 
 
 @pytest.mark.long

@@ -1,6 +1,5 @@
 """The cluster of a run: one for all tests of this folder but those that kill its workers."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
 
@@ -9,13 +8,7 @@ import pytest
 from lakehouse.cli.project.sample_data import DAYS, FIRST_DAY
 from lakehouse.sample_data.bnpl.generator import generate
 from lakehouse.sample_data.bnpl.truth import Truth
-from lakehouse.settings import Settings
-from lakehouse_tests.cluster.connect_server import (
-    ConnectServer,
-    connect_server,
-    printed_configuration,
-)
-from lakehouse_tests.cluster.spark_cluster import SparkCluster, running_cluster
+from lakehouse_tests.cluster.spark_cluster import running_cluster
 from lakehouse_tests.conftest import settings_at
 
 
@@ -41,26 +34,11 @@ def cluster(s3a_jars, gates, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def shared_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home that the workers of a mortal cluster see too."""
-    home = tmp_path_factory.mktemp("shared") / "home"
-    home.mkdir()
-    return home
-
-
-@pytest.fixture(scope="module")
-def mortal_cluster(s3a_jars, gates, shared_home, tmp_path_factory):
+def mortal_cluster(s3a_jars, gates, tmp_path_factory):
     """A cluster of a module's own, whose workers are killed."""
     folder = tmp_path_factory.mktemp("mortal")
-    settings, kept = settings_at(shared_home), [gates, shared_home]
-    with running_cluster(settings, folder / "parts", kept=kept) as running:
-        yield running
-
-
-@pytest.fixture
-def aws_connect(cluster: SparkCluster, aws_settings: Settings) -> Iterator[ConnectServer]:
-    """A server in front of the cluster with what `lakehouse connect-conf` prints, and no more."""
-    with connect_server(cluster, aws_settings, printed_configuration(aws_settings)) as running:
+    settings = settings_at(folder / "home")
+    with running_cluster(settings, folder / "parts", kept=[gates]) as running:
         yield running
 
 

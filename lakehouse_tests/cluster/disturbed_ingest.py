@@ -6,8 +6,8 @@ from lakehouse.cli.program import run
 from lakehouse.iceberg.write import append_or_overwrite
 from lakehouse.spark import spark_session
 from lakehouse_tests.cluster.gates import let_publish_wait
+from lakehouse_tests.cluster.killed_workers import let_readers_wait
 from lakehouse_tests.cluster.slow_ingest import ingest_slowly
-from lakehouse_tests.cluster.test_lost_worker import let_readers_wait
 
 
 def ingest_while_readers_wait(gate: str) -> int:

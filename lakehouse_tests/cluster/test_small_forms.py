@@ -22,11 +22,11 @@ from lakehouse_tests.cluster.disturbed_ingest import (
     ingest_while_readers_wait,
 )
 from lakehouse_tests.cluster.gates import wait_until_asked
+from lakehouse_tests.cluster.killed_workers import BY_EXECUTORS, kill_working
 from lakehouse_tests.cluster.lake import Lake
 from lakehouse_tests.cluster.slow_ingest import FILES, check_once, deliver, ingest_slowly
 from lakehouse_tests.cluster.spark_cluster import SparkCluster, on_account
-from lakehouse_tests.cluster.test_executor_reading import BARE_PYTHON
-from lakehouse_tests.cluster.test_lost_worker import BY_EXECUTORS, kill_working
+from lakehouse_tests.cluster.test_executor_archive import BARE_PYTHON
 from lakehouse_tests.cluster.test_no_executor import ONE
 from lakehouse_tests.conftest import on_empty_account, settings_at
 from lakehouse_tests.processes import KILLED, Child, start, start_command, wait_for
@@ -215,21 +215,6 @@ def test_without_workers_a_run_publishes_and_continues_with_new_ones(
         assert child.result() == 0
     (line,) = lines_of(other)
     assert f"No executor came within 2 s on {mortal_cluster.url}; " in line
-    fruits.check()
-
-
-def test_what_the_server_of_a_killed_client_commits_later_harms_nobody(
-    fruits, mortal_cluster, gate
-):
-    with fruits.ingest(ingest_slowly, gate) as child:
-        wait_until_asked(gate, child)
-        child.kill()
-    assert child.status() == KILLED
-    (gate / "opened").touch()
-    wait_for(lambda: not mortal_cluster.working(), "the end of the task")
-
-    fruits.lake.run("ingest", "fruits")
-
     fruits.check()
 
 

@@ -7,7 +7,6 @@ Each write puts a batch of `BATCH_ROWS` rows, of which readers must see all or n
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from pyspark.sql import DataFrame
 
@@ -73,28 +72,17 @@ REFUSED_AT = 0
 """The round in which each writer also tries a batch that a blocking rule refuses."""
 
 
-def write_contests(
-    writer: int, writers: int, rounds: int, contests: list[dict[str, Any]]
-) -> list[dict[str, int]]:
-    """Take part in several contests, one after the other, each on a home of its own; return the
-    tries by table.
-    """
-    return [_write_rounds(writer, writers, rounds, **contest) for contest in contests]
-
-
-def _write_rounds(
-    writer: int, writers: int, rounds: int, home: str, shares_locks: bool
-) -> dict[str, int]:
+def write_rounds(writer: int, writers: int, rounds: int, shared_home: str) -> dict[str, int]:
     """Write a batch to each table in each round; in the first, all writers begin each write at
-    the same moment.
+    the same moment. Return the tries by table.
     """
-    engine = engine_of_process(home, None if shares_locks else f"{home}/locks-{writer}")
+    engine = engine_of_process(shared_home, f"{shared_home}/locks-{writer}")
     engine.spark.conf.set("spark.sql.shuffle.partitions", "1")
     tries: Counter[str] = Counter()
     for batch in range(rounds):
         for table, write_one in _WRITES.items():
             if batch == 0:
-                meet(Path(home) / "meetings" / table, writers)
+                meet(Path(shared_home) / "meetings" / table, writers)
             done = write_one(engine, writer, batch)
             assert isinstance(done, Published), done
             tries[table] += done.attempts

@@ -4,7 +4,7 @@ reader looks on.
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -23,12 +23,10 @@ from lakehouse_tests.iceberg.contention import (
     PARTITIONED,
     SHARED_KEY,
     TABLES,
-    write_contests,
+    write_rounds,
 )
 from lakehouse_tests.processes import start
 
-CONTESTS = {"one host": True, "many hosts": False}
-"""Whether the writers share the tables' locks: those on one host do."""
 _PAUSE_SECONDS = 0.5
 Batches = Counter[tuple[int, int]]
 
@@ -38,7 +36,6 @@ class Contest:
     """What is left after the writers are through, and how often the reader looked."""
 
     catalog: Catalog
-    shares_locks: bool
     writers: int
     rounds: int
     tries: Mapping[str, int]
@@ -64,44 +61,32 @@ class Contest:
         )
 
 
-def hold(
-    folder: Path, names: Sequence[str] = tuple(CONTESTS), *, writers: int, rounds: int
-) -> dict[str, Contest]:
-    """Let the writers write, on one host and then each on its own or in one of these ways, and
-    look on until they are through.
-    """
-    homes = {name: folder / name.replace(" ", "_") for name in names}
-    contests = [
-        {"home": str(home), "shares_locks": CONTESTS[name]} for name, home in homes.items()
-    ]
-    catalogs = {name: Catalog.of(Settings(home=home)) for name, home in homes.items()}
+def hold(folder: Path, *, writers: int, rounds: int) -> Contest:
+    """Let the writers write, each as on a host of its own, and read until they are through."""
+    home = folder / "shared"
+    catalog = Catalog.of(Settings(home=home))
     children = [
         start(
             folder / "home",
-            write_contests,
+            write_rounds,
             writer=writer,
             writers=writers,
             rounds=rounds,
-            contests=contests,
+            shared_home=str(home),
         )
         for writer in range(writers)
     ]
-    looks: Counter[str] = Counter()
+    looks = 0
     try:
         while any(child.is_alive for child in children):
-            looks.update(name for name, catalog in catalogs.items() if _look(catalog))
+            looks += _look(catalog)
             time.sleep(_PAUSE_SECONDS)
         results = [child.result() for child in children]
     finally:
         for child in children:
             child.kill()
-    tries = [
-        sum((Counter(result[at]) for result in results), Counter()) for at in range(len(names))
-    ]
-    return {
-        name: Contest(catalogs[name], CONTESTS[name], writers, rounds, tries[at], looks[name])
-        for at, name in enumerate(names)
-    }
+    tries = sum(map(Counter, results), Counter[str]())
+    return Contest(catalog, writers, rounds, tries, looks)
 
 
 def _look(catalog: Catalog) -> bool:
@@ -189,13 +174,8 @@ def check_history(contest: Contest) -> None:
 
 
 def check_conflicts(contest: Contest) -> None:
-    """See that writers that share locks never had to begin again, and those on hosts of their
-    own did in each mode: the others would have shown nothing of it.
-    """
-    if contest.shares_locks:
-        assert not any(contest.conflicts.values())
-    else:
-        assert all(contest.conflicts.values())
+    """See that writers had to begin again in each mode: else the others show nothing."""
+    assert all(contest.conflicts.values())
 
 
 def _written_on(metadata: TableMetadata, snapshot_id: int) -> int | None:

@@ -90,36 +90,9 @@ def test_who_why_and_how_many_is_kept_and_no_value(refused: Engine) -> None:
     ]
 
 
-@pytest.mark.long
-def test_what_is_refused_once_more_does_not_come_back(refused: Engine) -> None:
-    clear(refused, file="a")
-    compute(refused, run="again")
-    assert held(refused) == ["y"]
-    write(refused, DELIVERED, delivery(refused, "c", [("z", "dot")]))
-    compute(refused, run="once more")
-    assert held(refused) == ["y", "z"]
-
-
 @pytest.mark.scenario
 def test_what_holds_after_a_correction_comes_into_the_table(refused: Engine) -> None:
     clear(refused)
     compute(refused, resolved=True, run="again")
     assert content(refused, TABLE.name, "id", "name") == [(1, "ann"), (2, "bob")]
     assert held(refused) == []
-
-
-@pytest.mark.long
-def test_killed_before_it_deletes_it_is_done_again(
-    refused: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def die(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as dying:
-        dying.setattr(user_removals, "session_with", die)
-        with pytest.raises(KeyboardInterrupt):
-            clear(refused)
-    assert len(held(refused)) == 3
-    assert clear(refused) == 3
-    assert held(refused) == []
-    assert [clearing.rows for clearing in clearings(refused, TABLE)] == [3]

@@ -4,12 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import pytest
+from pyspark.sql import DataFrame
 
 from lakehouse.errors import TableBusy
 from lakehouse.iceberg.catalog.engine import Engine
-from lakehouse.iceberg.commit import branch
 from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.read.inputs import incremental, latest
+from lakehouse.iceberg.rules.rows import castable
 from lakehouse.iceberg.values.write_context import Partitions, Run
 from lakehouse.iceberg.values.write_events import BegunWrite, WriteListener
 from lakehouse.iceberg.values.write_result import Published, Unchanged
@@ -17,6 +18,7 @@ from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.quoting import literal
 from lakehouse.tables.table import (
     Append,
+    Column,
     IcebergTable,
     Merge,
     Overwrite,
@@ -24,19 +26,29 @@ from lakehouse.tables.table import (
     WriteMode,
 )
 from lakehouse_tests.iceberg.declarations import DELIVERED, content, delivery, snapshot_id
-from lakehouse_tests.iceberg.test_replayed_rows import (
-    QUARANTINE,
-    WITH_SOURCE,
-    as_it_came,
-    corrected,
-)
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
+QUARANTINE = "silver.numbers_quarantine"
+WITH_SOURCE = IcebergTable(
+    name="silver.numbers",
+    comment="Numbers with their source.",
+    columns=[Column("id", "bigint"), *DELIVERED.columns[1:]],
+    write=Append(),
+    rules=[castable("id", "bigint")],
+)
 SOURCE = replace(DELIVERED, partitioning=["name"])
 NEW_ROWS = {"delivered": incremental(DELIVERED.name)}
 EVERYTHING = Run("two", reads_everything=True)
 BY_NAME = Partitions(("ann", "bob", "cat"))
 BOTH = [("two", "bob"), ("x", "cat")]
+
+
+def as_it_came(delivered: DataFrame) -> DataFrame:
+    return delivered
+
+
+def corrected(delivered: DataFrame) -> DataFrame:
+    return delivered.selectExpr("decode(id, 'two', '2', id) AS id", *DELIVERED.column_names[1:])
 
 
 class Killed(BaseException):
@@ -72,13 +84,12 @@ def of_mode(mode: WriteMode) -> IcebergTable:
 @pytest.mark.parametrize(
     "mode",
     [
-        pytest.param(Append(once_by=("name",)), marks=pytest.mark.soak),
         pytest.param(Append(), marks=pytest.mark.soak),
         Merge(on=["name"]),
         pytest.param(Overwrite(), marks=pytest.mark.soak),
         OverwritePartitions(by="name"),
     ],
-    ids=["append once by a column", "append", "merge", "overwrite", "partitions"],
+    ids=["append", "merge", "overwrite", "partitions"],
 )
 def test_the_next_write_takes_out_what_a_killed_one_published(
     delivered: Engine, mode: WriteMode
@@ -154,22 +165,6 @@ def test_what_fails_after_a_publish_fails_no_run(
 
     write(delivered, table, corrected, NEW_ROWS, Run("three"))
     assert content(delivered, QUARANTINE, "id", "name") == [("x", "cat")]
-
-
-def test_nothing_leaves_for_a_run_that_was_killed_before_it_published(
-    delivered: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def die(*_: object) -> None:
-        raise Killed
-
-    table = of_mode(Append())
-    write(delivered, table, as_it_came, NEW_ROWS, Run("one"))
-    with monkeypatch.context() as patched, pytest.raises(Killed):
-        patched.setattr(branch, "fast_forward", die)
-        write(delivered, table, corrected, NEW_ROWS, EVERYTHING)
-    write(delivered, table, corrected, NEW_ROWS, Run("three"))
-    assert content(delivered, table.name, "id", "name") == [(1, "ann")]
-    assert content(delivered, QUARANTINE, "id", "name") == BOTH
 
 
 def test_nothing_leaves_for_what_was_rolled_back(delivered: Engine) -> None:

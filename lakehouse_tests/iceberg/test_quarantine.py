@@ -8,9 +8,9 @@ from pyspark.sql import DataFrame
 
 from lakehouse.errors import QuarantineFailed
 from lakehouse.iceberg.catalog.engine import Engine
-from lakehouse.iceberg.read.inputs import incremental, latest
+from lakehouse.iceberg.read.inputs import incremental
 from lakehouse.iceberg.rules.rows import castable
-from lakehouse.iceberg.values.write_context import Partitions, Run
+from lakehouse.iceberg.values.write_context import Run
 from lakehouse.iceberg.values.write_result import Published, Unchanged
 from lakehouse.iceberg.write.prepared_frame import PreparedFrame
 from lakehouse.iceberg.write.write_audit_publish import write
@@ -19,8 +19,6 @@ from lakehouse.tables.table import (
     Column,
     IcebergTable,
     Merge,
-    Overwrite,
-    OverwritePartitions,
 )
 from lakehouse_tests.iceberg.declarations import (
     DELIVERED,
@@ -96,76 +94,13 @@ def test_takes_a_number_whose_fraction_would_be_cut(
     assert content(embedded_engine, QUARANTINE, "id", "_reasons") == [("1.5", ["castable_id"])]
 
 
-NAMED = replace(DELIVERED, name="bronze.named", partitioning=["name"])
-LANDED = IcebergTable(
-    name="silver.landed",
-    comment="What was delivered, once, with its source.",
-    columns=[Column("id", "bigint"), *DELIVERED.columns[1:]],
-    write=Append(),
-    rules=[castable("id", "bigint")],
-)
-MERGED = replace(LANDED, name="silver.merged", write=Merge(on=["name"]))
-WHOLE = replace(LANDED, name="silver.whole", write=Overwrite())
-BY_NAME = replace(
-    LANDED, name="silver.by_name", write=OverwritePartitions(by="name"), partitioning=["name"]
-)
-ANN_AND_BOB = Run("again", Partitions(("ann", "bob")))
-
-
 def as_it_came(delivered: DataFrame) -> DataFrame:
     return delivered
-
-
-def resolved(delivered: DataFrame) -> DataFrame:
-    """Take a word for a number, and a number for a word."""
-    return delivered.selectExpr(
-        "decode(id, 'two', '2', '1', 'one', id) AS id", *DELIVERED.column_names[1:]
-    )
 
 
 def held(engine: Engine, table: IcebergTable) -> list[tuple]:
     assert table.quarantine is not None
     return content(engine, table.quarantine.name, "id", "_source_row")
-
-
-def write_all(engine: Engine, compute: Callable[..., DataFrame]) -> None:
-    for table in (MERGED, WHOLE):
-        write(engine, table, compute, {"delivered": latest(NAMED.name)})
-    write(engine, LANDED, compute, {"delivered": incremental(NAMED.name)})
-    write(engine, BY_NAME, compute, {"delivered": latest(NAMED.name, by="name")}, ANN_AND_BOB)
-
-
-@pytest.mark.long
-def test_a_row_that_a_changed_function_decides_otherwise_is_in_one_place(
-    embedded_engine: Engine,
-) -> None:
-    """An append keeps what it has; of the other tables the one that was accepted is refused
-    now.
-    """
-    write(
-        embedded_engine, NAMED, delivery(embedded_engine, "a", [("1", "ann"), ("two", "bob")])
-    )
-    write_all(embedded_engine, as_it_came)
-    assert [held(embedded_engine, table) for table in (MERGED, WHOLE, LANDED, BY_NAME)] == [
-        [("two", 2)]
-    ] * 4
-    write(embedded_engine, NAMED, delivery(embedded_engine, "b", [("3", "cat"), ("x", "dot")]))
-    embedded_engine.sql(
-        f"DELETE FROM {embedded_engine.catalog.sql_name(NAMED.name)} WHERE name = 'dot'"
-    )
-    write_all(embedded_engine, resolved)
-    assert [held(embedded_engine, table) for table in (MERGED, WHOLE, BY_NAME)] == [
-        [("one", 1)]
-    ] * 3
-    for table in (MERGED, WHOLE):
-        assert content(embedded_engine, table.name, "id", "name") == [(2, "bob"), (3, "cat")]
-    assert content(embedded_engine, BY_NAME.name, "id", "name") == [(2, "bob")]
-    assert held(embedded_engine, LANDED) == []
-    assert content(embedded_engine, LANDED.name, "id", "name") == [
-        (1, "ann"),
-        (2, "bob"),
-        (3, "cat"),
-    ]
 
 
 @pytest.mark.long

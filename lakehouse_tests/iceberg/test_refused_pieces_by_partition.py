@@ -11,11 +11,8 @@ from pyspark.sql import DataFrame
 
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.read.inputs import latest
-from lakehouse.iceberg.rules.rows import castable, excluded
-from lakehouse.iceberg.write import user_removals
+from lakehouse.iceberg.rules.rows import castable
 from lakehouse.iceberg.write.write_audit_publish import write
-from lakehouse.ingestion.delivery_decisions import publish
-from lakehouse.settings import Settings
 from lakehouse.tables.table import (
     SOURCE_COLUMNS,
     Append,
@@ -74,21 +71,17 @@ def booked(filled_engine: Callable[..., Engine]) -> Engine:
     return filled_engine(fill)
 
 
-@pytest.fixture(params=[pytest.param("whole", marks=pytest.mark.soak), "by_partition"])
-def compute(request: pytest.FixtureRequest, booked: Engine) -> Callable[..., None]:
-    """Computes a day from all rows of which it finds its pieces, or from its rows of a table that
-    has them already; `corrected` says what some of them are now.
-    """
+@pytest.fixture
+def compute(booked: Engine) -> Callable[..., None]:
+    """Computes a day from its rows; `corrected` has what some of them are now."""
 
-    def of_day(day: date, *, table: IcebergTable = HOURS, **corrected: str) -> None:
+    def of_day(day: date, **corrected: str) -> None:
         def hours(rows: DataFrame) -> DataFrame:
-            found = pieces(rows) if request.param == "whole" else rows
-            mine = found.where(f"d = '{day}'")
+            mine = rows.where(f"d = '{day}'")
             return mine.replace(corrected, subset=["v"]) if corrected else mine
 
-        by_partition = latest(BOOKED.name, by="d")
-        source = latest(DELIVERED.name) if request.param == "whole" else by_partition
-        write(booked, table, hours, {"rows": source}, replace(run_of(day), run_id=f"{day}"))
+        source = latest(BOOKED.name, by="d")
+        write(booked, HOURS, hours, {"rows": source}, replace(run_of(day), run_id=f"{day}"))
 
     return of_day
 
@@ -120,27 +113,3 @@ def test_a_piece_leaves_with_its_own_partition(
     compute(MONDAY, x="5")
     assert held(booked) == [Z]
     assert content(booked, HOURS.name, "v") == [(2,), (5,), (5,)]
-
-
-def test_a_piece_that_is_cleared_stays_away_and_leaves_the_others(
-    booked: Engine, compute: Callable[..., None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    compute(MONDAY)
-    monkeypatch.setattr(user_removals, "_predicate", lambda *_: "v = 'x'")
-    user_removals.clear_quarantine(booked, HOURS, by="ann", why="nobody knows")
-    compute(TUESDAY)
-    compute(MONDAY)
-    assert held(booked) == [Y, Z]
-
-
-def test_a_piece_leaves_where_a_person_publishes_its_partition(
-    booked: Engine, compute: Callable[..., None], settings: Settings
-) -> None:
-    compute(MONDAY)
-    compute(TUESDAY)
-    blocked = replace(HOURS, rules=[*HOURS.rules, excluded("v", [5], on_failure="block")])
-    compute(MONDAY, table=blocked, x="5")
-    assert held(booked) == [X, Y, Z]
-    publish(settings, booked, blocked, f"{MONDAY}", by="ann", why="they are right")
-    assert content(booked, HOURS.name, "v") == [(2,), (5,)]
-    assert held(booked) == [Y, Z]

@@ -20,7 +20,6 @@ from lakehouse.iceberg.values.write_context import Partitions, Run
 from lakehouse.iceberg.values.write_result import Outcome, Unchanged
 from lakehouse.iceberg.write import row_versions
 from lakehouse.iceberg.write.write_audit_publish import write
-from lakehouse.quality.row_accounting import account
 from lakehouse.tables.table import (
     Append,
     Column,
@@ -38,7 +37,6 @@ from lakehouse_tests.iceberg.declarations import (
     content,
     rows_of,
     schema_of,
-    snapshot_id,
 )
 
 pytestmark = [pytest.mark.spark, whatever_the_catalog]
@@ -92,14 +90,11 @@ def as_given(delivered: DataFrame) -> DataFrame:
     return delivered
 
 
-def deliver(engine: Engine, file: str, *visits: Visit, ingest: str | None = None) -> None:
-    """Bring a file that is as new as its name says, by an ingest of a number; that of its name
-    where it is left out.
-    """
+def deliver(engine: Engine, file: str, *visits: Visit) -> None:
+    """Bring a file that is as new as its name says."""
     rows = [(*visit, file, f"sha-{file}", at) for at, visit in enumerate(visits, 1)]
     moments = [
-        f"timestamp'2024-02-0{number} 00:00:00' AS {column.name}"
-        for column, number in zip(RAW.columns[-2:], (file, ingest or file), strict=True)
+        f"timestamp'2024-02-0{file} 00:00:00' AS {column.name}" for column in RAW.columns[-2:]
     ]
     given = rows_of(engine, schema_of(RAW.columns[:-2]), rows)
     write(engine, RAW, lambda: given().selectExpr("*", *moments))
@@ -162,84 +157,6 @@ def test_where_too_many_values_hold_versions_of_what_came_all_partitions_are_sta
     assert stale_values(engine, VISITS, BY_DAY, EVERY) == known | {thursday}
 
 
-@pytest.mark.long
-def test_a_row_of_no_partition_goes_along_with_any_run_until_it_is_corrected(
-    engine: Engine,
-) -> None:
-    deliver(engine, "1", ("a", "1", 1, None), ("b", "1", 1, TUESDAY))
-    compute(engine, TUESDAY)
-    quarantine = f"{VISITS.name}_quarantine"
-    assert content(engine, quarantine, "visit", "_reasons") == [("a", ["not_null_day"])]
-
-    deliver(engine, "2", ("a", "2", 2, MONDAY))
-    compute(engine, MONDAY)
-
-    assert content(engine, quarantine, "visit") == []
-    assert visits(engine) == [("a", 2, MONDAY), ("b", 1, TUESDAY)]
-
-
-DELIVERIES: dict[str, tuple[Visit, ...]] = {
-    "1": (
-        ("kept", "1", 1, MONDAY),
-        ("mended", "x", 1, MONDAY),
-        ("back and forth", "1", 1, MONDAY),
-        ("twice", "1", 1, MONDAY),
-        ("twice", "x", 1, MONDAY),
-    ),
-    "2": (
-        ("mended", "2", 1, MONDAY),
-        ("back and forth", "x", 1, MONDAY),
-        ("never right", "x", 1, MONDAY),
-    ),
-    "3": (("kept", "x", 1, MONDAY), ("back and forth", "3", 1, MONDAY)),
-}
-"""By file: rows that are corrected, and corrections that are refused."""
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("mode", "batches"),
-    [
-        ("days", "1 2 3"),
-        ("merge", "1 23"),
-        pytest.param("days", "12 3", marks=pytest.mark.soak),
-        pytest.param("days", "123", marks=pytest.mark.soak),
-        pytest.param("days", "1 23", marks=pytest.mark.soak),
-        pytest.param("merge", "123", marks=pytest.mark.soak),
-        pytest.param("merge", "12 3", marks=pytest.mark.soak),
-        pytest.param("merge", "1 2 3", marks=pytest.mark.soak),
-    ],
-)
-def test_the_outcome_is_the_same_however_deliveries_are_batched(
-    engine: Engine, mode: str, batches: str
-) -> None:
-    columns = [*VISITS.columns, *RAW.columns[-2:]]
-    newest = ("_ingested_at", "_source_modified_at", "_source_file", "_source_row")
-    table = replace(VISITS, columns=columns, versions=Versions("visit", newest))
-    inputs, partitions = BY_DAY, Partitions(("d",), ((MONDAY, TUESDAY),), EVERY)
-    if mode == "merge":
-        table = replace(table, write=Merge(on="visit"))
-        inputs = BY_FILE
-
-    for number, files in enumerate(batches.split(), 1):
-        for file in files:
-            deliver(engine, file, *DELIVERIES[file], ingest=str(number))
-        run = Run(files, partitions if mode == "days" else None)
-        write(engine, table, as_given, inputs, run)
-
-    assert content(engine, table.name, "visit", "pages") == [
-        ("back and forth", 3),
-        ("kept", 1),
-        ("mended", 2),
-        ("twice", 1),
-    ]
-    held = content(engine, f"{table.name}_quarantine", "visit", "_source_file")
-    assert held == [("kept", "3"), ("never right", "2"), ("twice", "1")]
-    accounted = account(engine, RAW, table, snapshot_id(engine, RAW.name))
-    outcomes = {name: rows for name, rows in accounted.rows.items() if rows}
-    assert outcomes == {"clean": 4, "quarantined": 3, "superseded": 3}
-
-
 @pytest.mark.scenario
 def test_a_merge_without_versions_keeps_the_accepted_row_that_was_delivered_last(
     engine: Engine,
@@ -255,25 +172,6 @@ def test_a_merge_without_versions_keeps_the_accepted_row_that_was_delivered_last
     assert held == [("a", "2"), ("b", "3")]
     again = write(engine, LATEST, as_given, BY_FILE)
     assert isinstance(again, Unchanged)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("batches", ["12", "1 2"])
-def test_a_refused_version_that_comes_late_to_a_merge_was_corrected_before(
-    engine: Engine, batches: str
-) -> None:
-    table = replace(VISITS, partitioning=(), write=Merge(on="visit"))
-    files: dict[str, tuple[Visit, ...]] = {
-        "1": (("a", "1", 5, MONDAY), ("b", "1", 5, MONDAY)),
-        "2": (("a", "x", 3, MONDAY), ("b", "x", 7, MONDAY)),
-    }
-    for together in batches.split():
-        for file in together:
-            deliver(engine, file, *files[file])
-        write(engine, table, as_given, BY_FILE, Run(together))
-
-    assert content(engine, table.name, "visit", "pages") == [("a", 1), ("b", 1)]
-    assert content(engine, f"{table.name}_quarantine", "visit") == [("b",)]
 
 
 def test_a_merge_keeps_one_of_the_rows_made_of_one_delivered_row(engine: Engine) -> None:

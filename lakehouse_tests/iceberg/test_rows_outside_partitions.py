@@ -11,13 +11,15 @@ import pytest
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.read.inputs import latest
+from lakehouse.iceberg.read.rows_outside_partitions import evaluate_by_metadata
 from lakehouse.iceberg.read.stale_partitions import stale_values
 from lakehouse.iceberg.rules.rows import between
 from lakehouse.iceberg.values.value_ranges import AllPartitions, Bound, ValueRange
 from lakehouse.iceberg.values.write_context import Partitions, Run
-from lakehouse.iceberg.values.write_result import Published
+from lakehouse.iceberg.values.write_result import Outcome, Published
 from lakehouse.iceberg.write.quarantine_writes import rows_without_partition
 from lakehouse.iceberg.write.write_audit_publish import write
+from lakehouse.orchestration.asset_checks import Evaluated, check_result
 from lakehouse.tables.table import Append, Column, IcebergTable, OverwritePartitions
 from lakehouse_tests.examples import repeated
 from lakehouse_tests.iceberg.declarations import (
@@ -58,12 +60,10 @@ def deliver(engine: Engine, file: str, *rows: tuple[date | None, int]) -> None:
     put(engine, RAW, stamped)
 
 
-def compute(engine: Engine, *days: date) -> Published:
+def compute(engine: Engine, *days: date, table: IcebergTable = DAYS) -> Outcome:
     """Compute some days as a run does that catches up."""
     run = Run(partitions=partitions_of(days), full_recompute=False)
-    outcome = write(engine, DAYS, lambda raw: raw.drop("said"), LATEST, run)
-    assert isinstance(outcome, Published)
-    return outcome
+    return write(engine, table, lambda raw: raw.drop("said"), LATEST, run)
 
 
 def partitions_of(days: Sequence[date]) -> Partitions:
@@ -96,6 +96,7 @@ def test_rows_of_no_partition_are_quarantined_under_a_reason_of_their_own(embedd
     )
     outcome = compute(embedded_engine, MONDAY)
 
+    assert isinstance(outcome, Published)
     assert table_rows(embedded_engine) == [(MONDAY, 1)]
     assert held(embedded_engine) == [
         ("2", None, "a", "has_partition"),
@@ -121,6 +122,27 @@ def test_rows_that_a_run_has_seen_to_are_told_of_by_metadata_alone(embedded_engi
     ]
     assert (said.failed_rows, said.sample) == (2, ())
     assert read_history(embedded_engine, "silver.days_quarantine").main.snapshot_id == before
+
+
+@pytest.mark.long
+def test_without_a_quarantine_a_check_fails_until_such_rows_are_gone(embedded_engine):
+    days = replace(DAYS, rules=[])
+
+    def check() -> tuple[bool, str, int]:
+        every = partitions_of([]).every
+        (result,) = evaluate_by_metadata(embedded_engine, days, LATEST, every)
+        found = check_result(days, result, Evaluated("main", 1))
+        return found.passed, found.severity.value, result.failed_rows
+
+    deliver(embedded_engine, "a", (MONDAY, 1), (None, 2))
+    compute(embedded_engine, MONDAY, table=days)
+    assert table_rows(embedded_engine) == [(MONDAY, 1)]
+    assert check() == (False, "ERROR", 1)
+
+    raw = embedded_engine.catalog.sql_name(RAW.name)
+    embedded_engine.sql(f"DELETE FROM {raw} WHERE d IS NULL")
+    compute(embedded_engine, MONDAY, table=days)
+    assert check() == (True, "ERROR", 0)
 
 
 def test_a_row_without_partition_has_what_was_delivered_in_renamed_columns(spark):

@@ -10,18 +10,21 @@ from hypothesis import HealthCheck, given, settings
 
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse_tests.conftest import whatever_the_catalog
-from lakehouse_tests.examples import examples
+from lakehouse_tests.examples import repeated
 from lakehouse_tests.iceberg.two_source_model import (
     BLOCKS,
     NO_DAY,
     AddColumn,
+    Clear,
     Compute,
     Delete,
     Deliver,
     Follower,
+    Kind,
     Reject,
     Rollback,
     RollbackTable,
+    RowLevels,
     Shape,
     Step,
 )
@@ -33,7 +36,7 @@ SOURCES = st.integers(0, 1)
 ROWS = st.lists(
     st.tuples(
         st.sampled_from("aabbc"),
-        st.sampled_from(["1", "2", "3", "4", "bad"]),
+        st.sampled_from(["1", "2", "3", "bad", "mend"]),
         st.sampled_from([*range(1, 6)] * 4 + [BLOCKS]),
         st.integers(0, NO_DAY),
     ),
@@ -49,6 +52,7 @@ RUNS = st.builds(
     killed=st.sampled_from([False, False, False, True]),
     twice=st.sampled_from([False, False, False, True]),
     follows=st.booleans(),
+    replays=st.sampled_from([False, False, False, True]),
 )
 STEPS = st.one_of(
     *[DELIVERIES] * 6,
@@ -58,6 +62,7 @@ STEPS = st.one_of(
     st.builds(Rollback, SOURCES, st.integers(1, 2)),
     st.builds(RollbackTable, st.integers(1, 2)),
     st.builds(AddColumn, SOURCES),
+    st.builds(Clear, st.booleans()),
 )
 BEGINNINGS = st.tuples(
     st.builds(Deliver, st.just(0), FILES, ROWS),
@@ -65,6 +70,8 @@ BEGINNINGS = st.tuples(
     st.just(Compute(follows=True)),
 )
 SHAPES = st.sampled_from(get_args(Shape))
+KINDS = st.sampled_from(get_args(Kind))
+ROW_LEVELS = st.sampled_from(get_args(RowLevels))
 FOLLOWERS = st.sampled_from(get_args(Follower))
 
 STORY: list[Step] = [
@@ -87,39 +94,87 @@ gave, and loses it.
 """
 
 
+CORRECTED: list[Step] = [
+    Deliver(0, "1.csv", (("a", "1", 1, 0), ("b", "mend", 1, 1), ("c", "bad", 1, 1))),
+    Deliver(1, "1.csv", (("d", "mend", 1, NO_DAY), ("e", "2", 1, 2), ("f", "mend", 1, 0))),
+    Compute(),
+    Deliver(0, "1.csv", (("a", "mend", 2, 0), ("b", "2", 2, 1), ("e", "bad", 2, 2))),
+    Compute(killed=True),
+    Reject(1, 0),
+]
+"""Two contents of one file name, a killed run, and newer versions, which the function rejects
+until it is corrected.
+"""
+CLEARED: list[Step] = [
+    *CORRECTED[:3],
+    Clear(killed=True),
+    Clear(),
+    CORRECTED[3],
+    Compute(full_recompute=True),
+    Compute(replays=True),
+]
+"""The first refused rows are cleared, at the second try, and not refused once more."""
+
+
 @pytest.mark.parametrize(
-    ("shape", "follower"),
-    [
-        ("partitions", "days"),
-        pytest.param("merge", "keys", marks=pytest.mark.soak),
-        pytest.param("beside latest", "keys", marks=pytest.mark.soak),
-        pytest.param("append", "keys", marks=pytest.mark.soak),
-        ("last file", "days"),
-        pytest.param("versions", "keys", marks=pytest.mark.soak),
-        pytest.param("overwrite", "days", marks=pytest.mark.soak),
-    ],
+    ("story", "shape", "follower", "kind", "row_levels"),
+    repeated(
+        [
+            ("blocked", "partitions", "days", "date", "whole files"),
+            ("blocked", "last file", "days", "date", "delete files"),
+            ("corrected", "versions", "none", "timestamp", "whole files"),
+            ("corrected", "merge", "keys", "string", "delete files"),
+            ("cleared", "merge", "none", "int", "both"),
+            ("blocked", "merge", "keys", "date", "both"),
+            ("blocked", "beside latest", "keys", "int", "whole files"),
+            ("blocked", "append", "keys", "date", "delete files"),
+            ("blocked", "versions", "keys", "string", "delete files"),
+            ("blocked", "overwrite", "days", "date", "whole files"),
+            ("corrected", "partitions", "none", "int", "both"),
+            ("corrected", "newest of all", "none", "string", "delete files"),
+            ("cleared", "partitions", "none", "string", "whole files"),
+            ("cleared", "overwrite", "none", "timestamp", "whole files"),
+        ],
+        tried=[
+            ("blocked", "partitions", "days", "date", "whole files"),
+            ("blocked", "last file", "days", "date", "delete files"),
+            ("corrected", "versions", "none", "timestamp", "whole files"),
+            ("corrected", "merge", "keys", "string", "delete files"),
+            ("cleared", "merge", "none", "int", "both"),
+        ],
+    ),
 )
 def test_a_table_of_two_sources_has_what_the_model_has(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch, shape: Shape, follower: Follower
+    engine: Engine,
+    monkeypatch: pytest.MonkeyPatch,
+    story: str,
+    shape: Shape,
+    follower: Follower,
+    kind: Kind,
+    row_levels: RowLevels,
 ) -> None:
-    lakehouse = TwoSources(engine, shape, follower)
-    lakehouse.play(STORY, monkeypatch)
+    steps = {"blocked": STORY, "corrected": CORRECTED, "cleared": CLEARED}[story]
+    lakehouse = TwoSources(engine, shape, follower, kind, row_levels)
+    lakehouse.play(steps, monkeypatch, corrects=story == "corrected")
     lakehouse.check()
 
 
 @pytest.mark.soak
-@settings(
-    max_examples=examples(10, 100), deadline=None, suppress_health_check=list(HealthCheck)
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    st.tuples(SHAPES, FOLLOWERS, KINDS, ROW_LEVELS),
+    BEGINNINGS,
+    st.lists(STEPS, min_size=2, max_size=9),
+    st.booleans(),
 )
-@given(SHAPES, FOLLOWERS, BEGINNINGS, st.lists(STEPS, min_size=2, max_size=9))
 def test_a_table_of_two_sources_has_what_the_model_has_in_any_story(
     engine: Engine,
-    shape: Shape,
-    follower: Follower,
+    tables: tuple[Shape, Follower, Kind, RowLevels],
     beginning: tuple[Step, ...],
     steps: list[Step],
+    corrects: bool,
 ) -> None:
-    lakehouse = TwoSources(engine, shape, follower)
+    lakehouse = TwoSources(engine, *tables)
     with pytest.MonkeyPatch.context() as patch:
-        lakehouse.play([*beginning, *steps], patch)
+        lakehouse.play([*beginning, *steps], patch, corrects=corrects)
     lakehouse.check()

@@ -2,7 +2,6 @@
 gives it.
 """
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -17,29 +16,12 @@ from lakehouse.iceberg.rules.evaluable_rule import EvaluatedSnapshot
 from lakehouse.iceberg.rules.evaluation import evaluate_snapshot
 from lakehouse.iceberg.rules.size_schema_and_freshness import fresh
 from lakehouse.iceberg.values.write_result import Outcome, Published, Unchanged
-from lakehouse.iceberg.write.row_versions import newest_accepted
 from lakehouse.iceberg.write.write_audit_publish import write
-from lakehouse.tables.table import Append, IcebergTable, Versions
 from lakehouse_tests.conftest import whatever_the_catalog
 from lakehouse_tests.iceberg.declarations import DELIVERED, PEOPLE, content, delivery
 
 pytestmark = [pytest.mark.spark, whatever_the_catalog]
 INPUTS = {"delivered": incremental(DELIVERED.name)}
-COPIES = IcebergTable(
-    name="silver.copies",
-    comment="What was delivered, once for each file.",
-    columns=[*DELIVERED.columns],
-    write=Append(),
-)
-
-
-VERSIONED = replace(
-    PEOPLE,
-    columns=[
-        column for column in PEOPLE.columns if column.name in ("id", "name", PEOPLE.stamp)
-    ],
-    versions=Versions(of="name", newest="id"),
-)
 
 
 def newest(delivered: DataFrame) -> DataFrame:
@@ -105,36 +87,3 @@ def test_a_rejection_makes_no_table_fresh(engine: Engine) -> None:
     )
     (result,) = evaluate_snapshot(evaluated, [fresh(within=timedelta(hours=2))])
     assert (result.level, result.value) == ("warns", 3.0)
-
-
-@pytest.mark.long
-def test_a_merged_table_keeps_the_newest_version_whatever_comes_later(engine: Engine) -> None:
-    """Until its delivery is rejected: then the newest of those that are left is back."""
-
-    def versions() -> list[tuple]:
-        write(
-            engine, VERSIONED, lambda delivered: newest_accepted(VERSIONED, delivered), INPUTS
-        )
-        return content(engine, VERSIONED.name, "id", "name")
-
-    land(engine, "a", ("3", "ann"), ("5", "bob"))
-    assert versions() == [(3, "ann"), (5, "bob")]
-    land(engine, "b", ("2", "ann"), ("6", "bob"), ("1", "eve"))
-    assert versions() == [(1, "eve"), (3, "ann"), (6, "bob")]
-    reject(engine, "a")
-    assert versions() == [(1, "eve"), (2, "ann"), (6, "bob")]
-
-
-@pytest.mark.long
-def test_rows_leave_a_table_that_appends_and_keeps_their_source(engine: Engine) -> None:
-    land(engine, "a", ("1", "ann"))
-    land(engine, "b", ("9", "eve"))
-    write(engine, COPIES, lambda delivered: delivered, INPUTS)
-    reject(engine, "b")
-    land(engine, "c", ("3", "cat"))
-    done = write(engine, COPIES, lambda delivered: delivered, INPUTS)
-    assert isinstance(done, Published) and done.row_count == 2
-    assert content(engine, COPIES.name, "id") == [("1",), ("3",)]
-    reject(engine, "c")
-    done = write(engine, COPIES, lambda delivered: delivered, INPUTS)
-    assert isinstance(done, Published) and (done.deleted_rows, done.row_count) == (1, 1)

@@ -7,10 +7,23 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Shape = Literal[
-    "merge", "beside latest", "last file", "append", "partitions", "versions", "overwrite"
+    "merge",
+    "beside latest",
+    "last file",
+    "append",
+    "partitions",
+    "versions",
+    "overwrite",
+    "newest of all",
 ]
 """How the table is written; `beside latest` merges as `merge` does, and reads one of the sources
-as it is; `versions` keeps the newest of each key in partitions.
+as it is; `versions` keeps the newest of each key in partitions, `newest of all` without them.
+"""
+Kind = Literal["date", "timestamp", "string", "int"]
+"""The type of the column that partitions the tables."""
+RowLevels = Literal["whole files", "delete files", "both"]
+"""How merges change rows: as of a small table, as of a large one, or as of a large one where
+some change much of it.
 """
 Follower = Literal["none", "keys", "days"]
 """What follows from the table: nothing, sums of the keys that changed, or sums of its days."""
@@ -33,8 +46,8 @@ class Deliver:
 
 @dataclass(frozen=True)
 class Compute:
-    """The table is computed: what is stale or asked for of some days, twice, or by a process
-    that dies; and what follows from it, or not.
+    """The table is computed: what is stale, asked for of some days or refused, twice, or by a
+    process that dies; and what follows from it, or not.
     """
 
     days: tuple[int, ...] | None = None
@@ -42,6 +55,14 @@ class Compute:
     killed: bool = False
     twice: bool = False
     follows: bool = False
+    replays: bool = False
+
+
+@dataclass(frozen=True)
+class Clear:
+    """A person clears the quarantine, or a process that dies before it has deleted anything."""
+
+    killed: bool = False
 
 
 @dataclass(frozen=True)
@@ -82,13 +103,13 @@ class RollbackTable:
     commits: int
 
 
-Step = Deliver | Compute | Reject | Delete | Rollback | RollbackTable | AddColumn
+Step = Deliver | Compute | Clear | Reject | Delete | Rollback | RollbackTable | AddColumn
 
 
 @dataclass(frozen=True)
 class Row:
-    """A delivered row; `day` is one of three, or a fourth for none, and `x` the column that was
-    added later.
+    """A delivered row; `v` is a number, `bad`, or `mend`, which a corrected function reads as 7;
+    `day` is one of three, or a fourth for none, and `x` the column that was added later.
     """
 
     k: str
@@ -98,11 +119,6 @@ class Row:
     id: RowId
     arrival: int
     x: str | None
-
-    @property
-    def is_accepted(self) -> bool:
-        """Whether its text is a number, and it has a day."""
-        return self.v.isdigit() and self.day != NO_DAY
 
 
 @dataclass(frozen=True)
@@ -154,6 +170,18 @@ class Model:
     """Rows that a rollback brought back, after a rejection had taken them out of the quarantine
     too.
     """
+    is_corrected: bool = False
+    """Whether the function reads `mend`."""
+    cleared: set[RowId] = field(default_factory=set)
+
+    def value(self, row: Row) -> int:
+        """Return the number that an accepted row has."""
+        return 7 if row.v == "mend" else int(row.v)
+
+    def accepts(self, row: Row) -> bool:
+        """Whether the text of a row is a number, and it has a day."""
+        is_number = row.v.isdigit() or (self.is_corrected and row.v == "mend")
+        return is_number and row.day != NO_DAY
 
     def committed(self, source: SourceModel, state: State) -> None:
         """A source has another state."""
@@ -211,14 +239,14 @@ class Model:
     @property
     def accepted(self) -> list[Row]:
         """Those of them that no rule on a row refuses."""
-        return [row for row in self.standing if row.is_accepted]
+        return [row for row in self.standing if self.accepts(row)]
 
     @property
     def expected(self) -> list[Row]:
         """The rows that the table must have."""
         if self.shape in ("partitions", "overwrite"):
             return self.accepted
-        if self.shape == "versions":
+        if self.shape in ("versions", "newest of all"):
             return [*self._last_of_keys(self.accepted).values()]
         return [*self._kept.values()]
 
@@ -231,8 +259,8 @@ class Model:
         an append has, or that what corrected them is gone itself.
         """
         accepted = {row.k: row for row in self.expected}
-        refused = {row for row in self.standing if not row.is_accepted}
-        corrected = {row for row in refused if self._is_corrected(row, accepted.get(row.k))}
+        refused = {row for row in self.standing if not self.accepts(row)}
+        corrected = {row for row in refused if self._has_correction(row, accepted.get(row.k))}
         waiting = {row.id for row in refused - corrected}
         there = {row.id for row in self.standing}
         gone = {row.id for row in self._delivered} - there - self._rejected
@@ -241,9 +269,10 @@ class Model:
             for row in corrected
             if self.shape == "append" or accepted[row.k].id not in there
         }
-        return waiting - self._returned, waiting | gone | known
+        must = waiting - self._returned - self.cleared
+        return must, waiting | gone | known
 
-    def _is_corrected(self, row: Row, accepted: Row | None) -> bool:
+    def _has_correction(self, row: Row, accepted: Row | None) -> bool:
         if accepted is None or self.shape in ("partitions", "overwrite"):
             return False
         return self.shape == "append" or self._age(accepted) >= self._age(row)

@@ -2,6 +2,7 @@
 real tables, and compared with what the model says.
 """
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
@@ -10,8 +11,6 @@ from itertools import count
 from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame
-from pyspark.sql.functions import expr
 
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.commit import branch
@@ -25,14 +24,16 @@ from lakehouse.iceberg.read.inputs import (
     latest,
     versions_of,
 )
+from lakehouse.iceberg.read.quarantined_rows import refused_values
 from lakehouse.iceberg.read.stale_partitions import stale_values
 from lakehouse.iceberg.read.withdrawn_deliveries import RejectedDelivery
 from lakehouse.iceberg.rules.rows import between, castable, not_null
-from lakehouse.iceberg.values.value_ranges import AllPartitions
+from lakehouse.iceberg.values.value_ranges import AllPartitions, joined
 from lakehouse.iceberg.values.write_context import Partitions, Run
 from lakehouse.iceberg.values.write_result import Refused
-from lakehouse.iceberg.write.row_versions import newest_accepted
+from lakehouse.iceberg.write import user_removals
 from lakehouse.iceberg.write.write_audit_publish import write
+from lakehouse.tables import table_properties
 from lakehouse.tables.table import (
     Append,
     Column,
@@ -44,32 +45,45 @@ from lakehouse.tables.table import (
     WriteMode,
 )
 from lakehouse_tests.iceberg.declarations import SOURCE, content, put, snapshot_id
-from lakehouse_tests.iceberg.stories import Killed, dying_for
+from lakehouse_tests.iceberg.two_source_functions import (
+    ARRIVAL,
+    ID,
+    function_of,
+    sums_of_days,
+    sums_of_keys,
+)
 from lakehouse_tests.iceberg.two_source_model import (
     BLOCKS,
     AddColumn,
+    Clear,
     Compute,
     Delete,
     Deliver,
     Follower,
+    Kind,
     Model,
     Reject,
     Rollback,
     RollbackTable,
     Row,
+    RowLevels,
     Shape,
     SourceModel,
     State,
     Step,
 )
 
-_DAYS: list[Any] = [date(2024, 1, 1), date(2024, 1, 2), date(2024, 1, 9), None]
+_PLACES: dict[Kind, list[Any]] = {
+    "date": [date(2024, 1, 1), date(2024, 1, 2), date(2024, 1, 9), None],
+    "timestamp": [*(datetime(2024, 1, 1, hour, tzinfo=UTC) for hour in (5, 6, 23)), None],
+    "string": ["east", "south", "west", None],
+    "int": [1, 2, 7, None],
+}
+"""Partition values by the type of the column; the last is in no partition."""
+_SPECS: dict[Kind, str] = {"date": "days(d)", "timestamp": "hours(d)"}
+_STEPS: dict[Kind, Any] = {"date": timedelta(days=1), "timestamp": timedelta(hours=1), "int": 1}
 _BEGIN = datetime(2024, 2, 1, tzinfo=UTC)
-_ID = ("_source_file", "_source_sha256", "_source_row")
-_ARRIVAL = [Column("_source_modified_at", "timestamp"), Column("_ingested_at", "timestamp")]
-_COLUMNS = [Column("k", "string"), Column("n", "bigint"), Column("d", "date")]
 _EXTRA = Column("x", "string")
-_EVERY = AllPartitions(tuple((day, day + timedelta(1)) for day in _DAYS[:-1]))
 _serial = count()
 
 
@@ -89,18 +103,26 @@ class TwoSources:
     engine: Engine
     shape: Shape
     follower: Follower = "none"
+    kind: Kind = "date"
+    row_levels: RowLevels = "whole files"
     _published: dict[int, tuple[dict[str, Row], list[int | None]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         number = next(_serial)
         self.model = Model(self.shape)
+        self.places = _PLACES[self.kind]
+        spec = _SPECS.get(self.kind, "d")
+        # Of a source by days all hours of a day are stale; existing rows are of one hour.
+        has_days = self.kind == "timestamp" and self.shape != "partitions"
+        source_spec = "days(d)" if has_days else spec
+        columns = [Column("k", "string"), Column("n", "bigint"), Column("d", self.kind)]
         self.sources = [
             Source(
                 IcebergTable(
                     name=f"bronze.{name}_{number}",
                     comment="Rows as they were delivered.",
-                    columns=[*_COLUMNS, Column("v", "string"), *SOURCE, *_ARRIVAL],
-                    partitioning=["days(d)"],
+                    columns=[*columns, Column("v", "string"), *SOURCE, *ARRIVAL],
+                    partitioning=[source_spec],
                     write=Append(),
                 ),
                 model,
@@ -113,13 +135,14 @@ class TwoSources:
             "last file": Merge(on=["k"]),
             "append": Append(once_by=("k",)),
             "overwrite": Overwrite(),
+            "newest of all": Overwrite(),
         }
-        has_versions = self.shape in ("merge", "beside latest", "versions")
+        has_versions = self.shape in ("merge", "beside latest", "versions", "newest of all")
         self.table = IcebergTable(
             name=f"silver.both_{number}",
             comment="Rows of both whose text is a number.",
-            columns=[*_COLUMNS, Column("v", "int"), *SOURCE],
-            partitioning=["days(d)"],
+            columns=[*columns, Column("v", "int"), *SOURCE],
+            partitioning=[spec],
             write=modes.get(self.shape, OverwritePartitions(by="d")),
             rules=[
                 castable("v", "int"),
@@ -127,18 +150,18 @@ class TwoSources:
                 # Of what is read by days alone, the table refuses the others by itself.
                 *([] if self.shape == "partitions" else [not_null("d")]),
             ],
-            versions=Versions("k", ("n", *_ID)) if has_versions else None,
+            versions=Versions("k", ("n", *ID)) if has_versions else None,
         )
         by_day = self.follower == "days"
         self.sums = IcebergTable(
             name=f"gold.sums_{number}",
             comment="Rows and their sum.",
             columns=[
-                Column("d", "date") if by_day else Column("k", "string"),
+                Column("d", self.kind) if by_day else Column("k", "string"),
                 Column("rows", "bigint"),
                 Column("total", "bigint"),
             ],
-            partitioning=["days(d)"] if by_day else [],
+            partitioning=[spec] if by_day else [],
             write=OverwritePartitions(by="d") if by_day else Merge(on=["k"]),
         )
         for source in self.sources:
@@ -165,11 +188,24 @@ class TwoSources:
             inputs["stands"] = existing_rows(self.table.name, by="d")
         return inputs
 
-    def play(self, steps: Sequence[Step], patch: pytest.MonkeyPatch) -> None:
-        """Do one step after the other; then what blocks is rejected, and all is computed."""
+    def play(
+        self, steps: Sequence[Step], patch: pytest.MonkeyPatch, *, corrects: bool = False
+    ) -> None:
+        """Do the steps; then reject what blocks, replay and compute all.
+
+        :param corrects: the function is corrected before the replay, and no step clears the
+            quarantine.
+        """
+        if self.row_levels != "whole files":
+            patch.setattr(table_properties, "LARGE_MIB", 0)
+        if self.row_levels == "delete files":
+            patch.setattr(table_properties, "MOST_CHANGED", math.inf)
         for step in steps:
             if isinstance(step, Compute):
                 self._compute(step, patch)
+            elif isinstance(step, Clear):
+                if not corrects:
+                    self._clear(step, patch)
             elif isinstance(step, RollbackTable):
                 self._rollback_table(step.commits)
             else:
@@ -179,6 +215,11 @@ class TwoSources:
             for its in source.deliveries:
                 if (its.source_file, its.sha256) in blocking:
                     self._reject(source, its)
+        if corrects:
+            self._compute(Compute(), patch)
+            self.model.is_corrected = True
+            for is_killed in (True, False):
+                self._compute(Compute(replays=True, killed=is_killed), patch)
         self._compute(Compute(follows=True), patch)
 
     def _change(self, source: Source, step: Step) -> None:
@@ -211,7 +252,7 @@ class TwoSources:
         columns = source.table.columns
         values = [
             (
-                *(row.k, row.n, _DAYS[row.day], row.v, *row.id),
+                *(row.k, row.n, self.places[row.day], row.v, *row.id),
                 *[_BEGIN + timedelta(seconds=row.arrival)] * 2,
                 *([row.x] if _EXTRA in columns else []),
             )
@@ -277,10 +318,23 @@ class TwoSources:
         if _EXTRA not in self.table.columns:
             self.table = replace(self.table, columns=[*self.table.columns, _EXTRA])
 
+    def _clear(self, step: Clear, patch: pytest.MonkeyPatch) -> None:
+        waiting = self._content(f"{self.table.name}_quarantine", *ID)
+        with patch.context() as dying:
+            if step.killed:
+                dying.setattr(user_removals, "session_with", _die)
+            try:
+                user_removals.clear_quarantine(
+                    self.engine, self.table, by="somebody", why="why"
+                )
+            except Killed:
+                return
+        self.model.cleared |= {*waiting}
+
     def _compute(self, step: Compute, patch: pytest.MonkeyPatch) -> None:
         with patch.context() as dying:
             if step.killed:
-                dying.setattr(branch, "fast_forward", dying_for(self.table.name))
+                dying.setattr(branch, "fast_forward", _dying_for(self.table.name))
             for _ in range(2 if step.twice else 1):
                 if not self._run(step) and self.table.overwritten_by:
                     # Where a day is blocked, the others are computed.
@@ -291,14 +345,19 @@ class TwoSources:
 
     def _run(self, step: Compute) -> bool:
         """Run the table; whether nothing was refused."""
-        run = Run(f"run-{next(_serial)}", full_recompute=step.full_recompute)
+        run = Run(
+            f"run-{next(_serial)}",
+            full_recompute=step.full_recompute or step.replays,
+            reads_everything=step.replays,
+        )
         if self.table.overwritten_by:
             partitions = self._partitions(self.table, self.inputs, step)
             if partitions is None:
                 return True
             run = replace(run, partitions=partitions)
+        function = function_of(self.table, self.shape, is_corrected=self.model.is_corrected)
         try:
-            done = write(self.engine, self.table, self._function(), self.inputs, run)
+            done = write(self.engine, self.table, function, self.inputs, run)
         except Killed:
             return True
         if isinstance(done, Refused):
@@ -313,42 +372,28 @@ class TwoSources:
     def _partitions(
         self, table: IcebergTable, inputs: dict[str, Input], step: Compute
     ) -> Partitions | None:
-        asked = {_DAYS[at] for at in step.days or range(3)}
-        stale = asked if step.full_recompute else stale_values(self.engine, table, inputs)
+        asked = [self.places[at] for at in sorted(step.days or range(3))]
+        if step.full_recompute:
+            stale: set[Any] = {*asked}
+        elif step.replays:
+            stale = refused_values(self.engine, table, inputs)
+        else:
+            stale = stale_values(self.engine, table, inputs)
         # A row of no day goes along with the newest.
-        days = sorted(stale & asked) or (_DAYS[2:3] if None in stale else [])
-        if not days:
+        values = [value for value in asked if _is_stale(value, stale)] or (
+            self.places[2:3] if None in stale else []
+        )
+        if not values:
             return None
-        merged_ranges = tuple((day, day + timedelta(1)) for day in days)
-        return Partitions(tuple(map(str, days)), merged_ranges, _EVERY)
-
-    def _function(self) -> Callable[..., DataFrame]:
-        kept = [*self.table.column_names]
-        if self.shape == "last file":
-            kept += [column.name for column in _ARRIVAL]
-
-        def as_text(frame: DataFrame) -> DataFrame:
-            found = {name: name for name in frame.columns} | {"v": "CAST(v AS string) AS v"}
-            lacking = "CAST(NULL AS string) AS x"
-            return frame.selectExpr(*(found.get(name, lacking) for name in kept))
-
-        def union(a: DataFrame, b: DataFrame, stands: DataFrame | None = None) -> DataFrame:
-            both = as_text(a).unionByName(as_text(b))
-            return both if stands is None else both.unionByName(as_text(stands))
-
-        def first(a: DataFrame, b: DataFrame) -> DataFrame:
-            is_accepted = "(v RLIKE '^[0-9]+$' AND d IS NOT NULL)"
-            of_key = f"OVER (PARTITION BY k ORDER BY {', '.join(_ID)})"
-            counted = f"count_if({is_accepted}) {of_key} AS accepted"
-            rows = union(a, b).selectExpr("*", counted)
-            return rows.where(f"accepted = if({is_accepted}, 1, 0)").drop("accepted")
-
-        def newest(a: DataFrame, b: DataFrame) -> DataFrame:
-            return newest_accepted(self.table, union(a, b))
-
-        functions: dict[Shape, Callable[..., DataFrame]]
-        functions = {"append": first, "beside latest": newest}
-        return functions.get(self.shape, union)
+        names = tuple(map(str, values))
+        step_between = _STEPS.get(self.kind)
+        if step_between is None:
+            return Partitions(names, (), AllPartitions(values=frozenset(self.places[:-1])))
+        ranges, every = (
+            tuple((value, value + step_between) for value in those)
+            for those in (values, self.places[:-1])
+        )
+        return Partitions(names, ranges, AllPartitions(tuple(joined(every))))
 
     def _follow(self) -> None:
         name = self.table.name
@@ -357,13 +402,13 @@ class TwoSources:
             return
         if self.follower == "keys":
             inputs = {"changed": changed_keys(name, of="k", by="d"), "rows": latest(name)}
-            write(self.engine, self.sums, _sums_of_keys, inputs, run)
+            write(self.engine, self.sums, sums_of_keys, inputs, run)
             return
         inputs = {"rows": latest(name, by="d")}
         partitions = self._partitions(self.sums, inputs, Compute())
         if partitions is not None:
             run = replace(run, partitions=partitions, full_recompute=False)
-            write(self.engine, self.sums, _sums_of_days, inputs, run)
+            write(self.engine, self.sums, sums_of_days, inputs, run)
 
     def check(self) -> None:
         """See that each delivered row is where it has to be, and nothing is anywhere else."""
@@ -379,12 +424,17 @@ class TwoSources:
             column.name for column in self.engine.catalog.load(self.table.name).schema().fields
         }
         x = "x" if has_extra else "CAST(NULL AS string)"
-        found = self._content(self.table.name, *_ID, "k", "n", "d", "v", x)
+        found = self._content(self.table.name, *ID, "k", "n", "d", "v", x)
         rows = [
-            (*row.id, row.k, row.n, _DAYS[row.day], int(row.v), row.x)
+            (*row.id, row.k, row.n, self._shown(row), self.model.value(row), row.x)
             for row in self.model.expected
         ]
         _compare("rows", found, rows)
+
+    def _shown(self, row: Row) -> Any:
+        """Return the partition value of a row as Spark returns it."""
+        value = self.places[row.day]
+        return value.replace(tzinfo=None) if isinstance(value, datetime) else value
 
     def _content(self, table: str, *columns: str) -> list[tuple[Any, ...]]:
         """Return a table's rows; none of one that nothing was computed of."""
@@ -392,28 +442,43 @@ class TwoSources:
         return content(self.engine, table, *columns) if is_there else []
 
     def _check_quarantine(self) -> None:
-        waiting = self._content(f"{self.table.name}_quarantine", *_ID)
+        waiting = self._content(f"{self.table.name}_quarantine", *ID)
         must, may = self.model.quarantine
         assert len(waiting) == len({*waiting}), f"twice in the quarantine: {waiting}"
         assert must <= {*waiting}, f"nowhere: {must - {*waiting}}"
         assert {*waiting} <= may, f"refused for nothing: {set(waiting) - may}"
+        assert not self.model.cleared & {*waiting}, "refused again after it was cleared"
 
     def _check_sums(self) -> None:
         values: dict[Any, list[int]] = {}
         for row in self.model.expected:
-            key = _DAYS[row.day] if self.follower == "days" else row.k
-            values.setdefault(key, []).append(int(row.v))
+            key = self._shown(row) if self.follower == "days" else row.k
+            values.setdefault(key, []).append(self.model.value(row))
         sums = [(key, len(those), sum(those)) for key, those in values.items()]
         _compare("sums", self._content(self.sums.name), sums)
 
 
-def _sums_of_days(rows: DataFrame) -> DataFrame:
-    return rows.groupBy("d").agg(expr("count(1) AS rows"), expr("sum(v) AS total"))
+def _is_stale(value: Any, stale: set[Any]) -> bool:
+    return value in stale or (isinstance(value, datetime) and value.date() in stale)
 
 
-def _sums_of_keys(changed: DataFrame, rows: DataFrame) -> DataFrame:
-    sums = rows.groupBy("k").agg(expr("count(1) AS rows"), expr("sum(v) AS total"))
-    return changed.join(sums, "k", "left").selectExpr("*", "rows IS NULL AS _deleted")
+class Killed(Exception):
+    """The process died."""
+
+
+def _die(*_: object) -> None:
+    raise Killed
+
+
+def _dying_for(table: str) -> Callable[..., None]:
+    publish = branch.fast_forward
+
+    def fast_forward(engine: Engine, name: str, *rest: Any) -> None:
+        if name == table:
+            raise Killed
+        publish(engine, name, *rest)
+
+    return fast_forward
 
 
 def _compare(what: str, found: list[tuple[Any, ...]], expected: list[tuple[Any, ...]]) -> None:

@@ -20,7 +20,7 @@ from lakehouse.tables.table import (
     OverwritePartitions,
     Versions,
 )
-from lakehouse_tests.orchestration.conftest import PEOPLE, Project
+from lakehouse_tests.orchestration.conftest import PEOPLE
 
 SILVER = dg.AssetKey(["silver", "people"])
 ANN, BOB = ("1", "Ann", "ann@example.org"), ("2", "Bob", "bob@example.org")
@@ -151,27 +151,6 @@ def test_a_write_that_changes_nothing_keeps_the_version_and_lets_downstream_go_o
     assert result.asset("silver.people").metadata["nr_rows"] == 0
     assert project.latest(["silver", "people"]).tags["dagster/data_version"] == before
     assert project.downstream_runs == 2
-
-
-@pytest.mark.long
-def test_a_check_that_failed_passes_once_no_row_of_the_table_breaks_it(project):
-    """Whatever the rows that come keep."""
-    project.deliver("first", ANN, ("3", None, "somebody@example.org"))
-    (failed,) = _evaluations(project, "not_null_name")
-    assert not failed.passed
-
-    for file, *rows in (("second", BOB), ("second", BOB)):
-        project.deliver(file, *rows)
-        newest, *_ = _evaluations(project, "not_null_name")
-        assert not newest.passed
-        assert newest.metadata["total_rows"].value == 3
-
-    table = project.engine.catalog.sql_name("silver.people")
-    project.engine.sql(f"DELETE FROM {table} WHERE name IS NULL")
-    project.deliver("third", ("4", "Cid", "cid@example.org"))
-    newest, *_ = _evaluations(project, "not_null_name")
-    assert newest.passed
-    assert newest.metadata["total_rows"].value == 3
 
 
 @pytest.mark.long
@@ -340,18 +319,3 @@ def _evaluations(project, check):
         event for event in events if event.event_type_value == "ASSET_CHECK_EVALUATION"
     ]
     return [event.asset_check_evaluation_data for event in evaluated]
-
-
-@pytest.mark.long
-def test_it_is_the_same_on_glue_and_s3(glue_engine, instance):
-    project = Project(glue_engine, instance)
-    published = project.deliver("first", ANN, BAD_ID)
-    refused = project.deliver("second", NOBODY)
-
-    assert published.success, published.messages
-    assert (
-        published.asset("silver.people")
-        .metadata["dagster/uri"]
-        .startswith("s3://lake/warehouse/silver.db/people-")
-    )
-    assert [asset.status for asset in refused.assets] == ["published", "failed", "not run"]

@@ -2,18 +2,15 @@
 
 from dataclasses import replace
 from datetime import date, datetime, timedelta
-from itertools import chain
 
 import dagster as dg
 import pandas as pd
-import pytest
 from pyspark.sql import DataFrame
 
 from lakehouse.iceberg.evolve.planning import plan_now
 from lakehouse.iceberg.rules.rows import between
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
 from lakehouse.orchestration.metadata_keys import CheckMetadata
-from lakehouse.orchestration.runs.runs_for_stale_tables import Downstream
 from lakehouse.tables.table import Column, IcebergTable, Overwrite, OverwritePartitions, Upkeep
 from lakehouse_tests.docs.markdown import ROOT, blocks
 
@@ -249,45 +246,3 @@ def test_the_plain_asset_of_the_page_on_tables_writes_its_table(build, embedded_
         ("a", 2),
         ("b", 1),
     ]
-
-
-@pytest.mark.long
-def test_a_plain_asset_is_stale_once_per_change_of_its_sources(build, embedded_engine):
-    """One source is loaded by the IO manager, and one is read by the function itself."""
-    keys = {name: dg.AssetKey(name.split(".")) for name in ("silver.other", "gold.sums")}
-
-    def other():
-        return embedded_engine.sql("SELECT 1 AS v")
-
-    def sums(numbers: DataFrame):
-        other = table(embedded_engine, "silver.other")
-        return numbers.union(embedded_engine.sql(f"SELECT * FROM {other}"))
-
-    numbers = plain(lambda: embedded_engine.sql("SELECT 2 AS v"))
-    assets = [
-        numbers,
-        plain(other, key=keys["silver.other"]),
-        plain(
-            sums,
-            key=keys["gold.sums"],
-            ins={"numbers": dg.AssetIn(KEY)},
-            deps=[keys["silver.other"]],
-        ),
-    ]
-    graph = dg.Definitions(assets=assets).resolve_asset_graph()
-
-    def stale() -> list[str]:
-        roots = (Downstream(graph, root) for root in ("silver.numbers", "silver.other"))
-        stages = chain.from_iterable(
-            root.stages(embedded_engine, {}, has_arrivals=False) for root in roots
-        )
-        return [name for run in chain.from_iterable(stages) for name in run.tables]
-
-    result = build(*assets)
-    assert result.success, result.messages
-    assert stale() == []
-    for source in (numbers, assets[1]):
-        build(*assets, selection=dg.AssetSelection.assets(source.key))
-        assert set(stale()) == {"gold.sums"}
-        build(*assets, selection=dg.AssetSelection.assets(keys["gold.sums"]))
-        assert stale() == []

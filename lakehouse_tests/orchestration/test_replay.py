@@ -9,7 +9,7 @@ import pytest
 
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.metadata.snapshots import read_history
-from lakehouse.iceberg.read.inputs import incremental, latest, versions_of
+from lakehouse.iceberg.read.inputs import latest, versions_of
 from lakehouse.iceberg.rules.rows import castable, not_null
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
@@ -22,7 +22,6 @@ from lakehouse.tables.table import (
     Append,
     Column,
     IcebergTable,
-    Merge,
     Overwrite,
     OverwritePartitions,
     Versions,
@@ -60,13 +59,6 @@ TOTALS = IcebergTable(
     columns=[Column("total", "bigint")],
     write=Overwrite(),
 )
-MERGED = IcebergTable(
-    name="silver.merged",
-    comment="One row for each key.",
-    columns=[Column("amount", "int"), Column("k", "string")],
-    write=Merge(on=["k"]),
-    rules=[castable("amount", "int")],
-)
 DAYS = dg.DailyPartitionsDefinition("2024-01-01", end_date="2024-01-10")
 _SCHEMA = ", ".join(f"{column.name} {column.type}" for column in RAW.columns)
 
@@ -93,18 +85,14 @@ class Shop:
                 raise ValueError("the function is wrong")
             return self.correct(delivered)
 
-        @iceberg_asset(MERGED, inputs={"delivered": incremental(RAW.name)})
-        def merged(delivered):
-            return self.correct(delivered).drop("sent_on")
-
         @iceberg_asset(TOTALS, inputs={"orders": latest(ORDERS.name)})
         def totals(orders):
             return orders.selectExpr("sum(amount) AS total")
 
         raw = dg.AssetSpec(["bronze", "raw_orders"])
-        tables = {table.name: table for table in (RAW, ORDERS, MERGED, TOTALS)}
+        tables = {table.name: table for table in (RAW, ORDERS, TOTALS)}
         io = IcebergIOManager(engine=self.engine, declared=tables)
-        return dg.Definitions([raw, orders, merged, totals], resources={"io_manager": io})
+        return dg.Definitions([raw, orders, totals], resources={"io_manager": io})
 
     def correct(self, delivered):
         text = "replace(amount, 'twelve', '12')" if self.is_corrected else "amount"
@@ -116,14 +104,9 @@ class Shop:
         write(self.engine, RAW, rows_of(self.engine, _SCHEMA, stamped))
         definitions = self.define(lambda: self.settings)
         with open_instance(self.settings) as instance:
-            for names in (["silver.orders", "gold.totals"], ["silver.merged"]):
-                keys = [name.split(".") for name in names]
-                assert materialize(
-                    definitions,
-                    instance,
-                    dg.AssetSelection.assets(*keys),
-                    partition=("2024-01-01", "2024-01-09") if len(keys) > 1 else None,
-                ).success
+            selection = dg.AssetSelection.assets(["silver", "orders"], ["gold", "totals"])
+            days = ("2024-01-01", "2024-01-09")
+            assert materialize(definitions, instance, selection, partition=days).success
 
     def replay(self, table: IcebergTable) -> Replayed:
         return replay(self.define, self.settings, self.engine, table)
@@ -173,11 +156,3 @@ def test_the_partitions_are_computed_in_which_refused_rows_lie(shop: Shop) -> No
     again = shop.replay(ORDERS)
     assert (again.rows, again.left, again.new_rows) == (1, 0, 0)
     assert shop.held(ORDERS) == ["x"]
-
-
-def test_a_table_without_partitions_is_computed_as_a_whole(shop: Shop) -> None:
-    shop.is_corrected = True
-    done = shop.replay(MERGED)
-    assert (done.rows, done.left, done.success) == (4, 3, True)
-    assert shop.held(MERGED) == ["x"]
-    assert len(content(shop.engine, MERGED.name, "k")) == 5

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from lakehouse.errors import LakehouseError
 from lakehouse.iceberg.erasure.delete_rows import delete_rows
 from lakehouse.iceberg.upkeep import expire_snapshots
 from lakehouse.privacy import erasure_steps
@@ -31,15 +30,12 @@ class Computing:
 
     def __init__(self) -> None:
         self.calls: list[tuple[Mapping[str, int], tuple[str, ...]]] = []
-        self.is_failing = False
 
     def __call__(
         self, _: Any, __: str, sums: Any, lost: Any, *, done: Any, on_done: Any
     ) -> None:
         self.calls.append((lost, tuple(done)))
         for name in sums.names:
-            if self.is_failing:
-                raise LakehouseError("no")
             if name not in done:
                 on_done(name, True)
 
@@ -57,21 +53,6 @@ def there(settings: Settings) -> Home:
     home = Home(settings).with_keeping(replace(SUMS, on_erasure="recompute"))
     home.fill()
     return home
-
-
-def test_a_call_after_one_that_failed_is_told_what_went_before_it(
-    there: Home, computing: Computing
-) -> None:
-    computing.is_failing = True
-    with pytest.raises(LakehouseError):
-        there.erase(*NAMED)
-    computing.is_failing = False
-
-    erasure = there.erase()
-
-    assert computing.calls == [(ASKED, ()), (ASKED, ())]
-    assert erasure.record.recomputed == (SUMS.name,)
-    assert erasure.record.is_recomputed
 
 
 def test_rows_that_went_before_anybody_could_record_it_are_known(

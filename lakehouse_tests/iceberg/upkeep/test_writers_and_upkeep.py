@@ -36,7 +36,7 @@ MERGED = IcebergTable(
     write=Merge(on=["number"]),
 )
 _LONGEST_WRITE = timedelta(seconds=60)
-_LONGEST_SECONDS = 120
+_SECONDS, _LONGEST_SECONDS = 4, 120
 _REST_SECONDS = 0.3
 Write = Callable[[Engine, int], Published]
 
@@ -152,65 +152,49 @@ def _column(engine: Engine, table: IcebergTable, column: str) -> list[int]:
     return sorted(row[0] for row in engine.sql(query).collect())
 
 
-def for_seconds(seconds: float, *, until_conflict: bool = False) -> IsEnough:
-    """Return whether the time is over and a compaction, all writes and a conflict happened."""
+def for_seconds(seconds: float, also: IsEnough) -> IsEnough:
+    """Return whether the time is over and something else is so, or the longest time is over."""
     end = time.monotonic() + seconds
     last = end + _LONGEST_SECONDS
 
-    def is_enough(results: list[StepResult], writers: list[Writer]) -> bool:
-        compactions = [
-            result
-            for result in results
-            if result.step == "compact" and result.outcome == "done"
-        ]
-        conflicts = [*lost_races(results), *(writer for writer in writers if writer.conflicts)]
-        have_written = all(len(writer.tries) > 1 for writer in writers)
-        has_all = compactions and have_written and (conflicts or not until_conflict)
-        is_over = time.monotonic() > end and bool(has_all)
-        return is_over or time.monotonic() > last
+    def is_over(results: list[StepResult], writers: list[Writer]) -> bool:
+        now = time.monotonic()
+        return now > last or (now > end and also(results, writers))
 
-    return is_enough
+    return is_over
 
 
-def lost_races(results: list[StepResult]) -> list[StepResult]:
-    return [result for result in results if "another commit" in result.reason]
+def is_enough(results: list[StepResult], writers: list[Writer]) -> bool:
+    """Return whether a compaction and more than one write of each writer happened."""
+    compactions = [
+        result for result in results if result.step == "compact" and result.outcome == "done"
+    ]
+    return bool(compactions) and all(len(writer.tries) > 1 for writer in writers)
 
 
-def run_under_the_lock(engine: Engine, seconds: float) -> None:
-    results, writers = run_together(engine, engine, for_seconds(seconds))
-    check(engine, results, writers)
-    assert not any(writer.conflicts for writer in writers)
-    assert not lost_races(results)
-
-
-def run_as_on_two_hosts(engine: Engine, locks: Path, seconds: float) -> None:
-    elsewhere = replace(engine, lock_dir=locks)
-    results, writers = run_together(
-        engine, elsewhere, for_seconds(seconds, until_conflict=True)
-    )
-    check(engine, results, writers)
-    assert lost_races(results) or any(writer.conflicts for writer in writers)
+def has_conflict(results: list[StepResult], writers: list[Writer]) -> bool:
+    """Return whether upkeep or a writer had to begin again."""
+    is_lost = any("another commit" in result.reason for result in results)
+    return is_lost or any(writer.conflicts for writer in writers)
 
 
 @pytest.mark.long
 def test_on_one_host(embedded_engine: Engine) -> None:
-    run_under_the_lock(embedded_engine, seconds=4)
+    results, writers = run_together(
+        embedded_engine, embedded_engine, for_seconds(_SECONDS, is_enough)
+    )
+    check(embedded_engine, results, writers)
+    assert not has_conflict(results, writers)
 
 
 @pytest.mark.long
 @on_embedded_alone("moto loses commits that race; test_glue_conflicts.py has such")
 def test_on_two_hosts(embedded_engine: Engine, tmp_path: Path) -> None:
-    run_as_on_two_hosts(embedded_engine, tmp_path / "locks", seconds=4)
-
-
-@pytest.mark.soak
-@pytest.mark.timeout(1800)
-def test_two_minutes_on_one_host(embedded_engine: Engine) -> None:
-    run_under_the_lock(embedded_engine, seconds=120)
-
-
-@pytest.mark.soak
-@pytest.mark.timeout(1800)
-@on_embedded_alone("moto loses commits that race; test_glue_conflicts.py has such")
-def test_two_minutes_on_two_hosts(embedded_engine: Engine, tmp_path: Path) -> None:
-    run_as_on_two_hosts(embedded_engine, tmp_path / "locks", seconds=120)
+    elsewhere = replace(embedded_engine, lock_dir=tmp_path / "locks")
+    results, writers = run_together(
+        embedded_engine,
+        elsewhere,
+        for_seconds(_SECONDS, lambda *so_far: is_enough(*so_far) and has_conflict(*so_far)),
+    )
+    check(embedded_engine, results, writers)
+    assert has_conflict(results, writers)

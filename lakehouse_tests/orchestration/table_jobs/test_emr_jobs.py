@@ -177,17 +177,6 @@ def test_a_cluster_of_emr_is_given_a_step_and_ends_after_it(run, aws_settings):
     assert result.asset("gold.figures").status == "unchanged"
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("service", ["emr", "emr-serverless"])
-def test_a_bucket_that_keeps_versions_keeps_none_of_a_request(run, aws_settings, service):
-    store = open_bucket(aws_settings)
-    keep_versions(store)
-    stubs = {"emr": ClusterStub(aws_settings, {}), "emr-serverless": ServerlessStub("FAILED")}
-    run(service, stubs[service], SERVERLESS)
-
-    assert store.all_versions("jobs/runs/") == []
-
-
 def test_a_job_removes_what_it_was_asked_with_its_version(aws_settings):
     store = open_bucket(aws_settings)
     keep_versions(store)

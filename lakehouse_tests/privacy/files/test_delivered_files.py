@@ -1,7 +1,6 @@
 """A person's rows go from delivered files, and nothing else does."""
 
 import gzip
-import json
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -378,57 +377,6 @@ class KilledStore:
             return done
 
         return killed
-
-
-def state(folder) -> dict[str, object]:
-    """All files of the store, without the moments in the ledger."""
-    found: dict[str, object] = {}
-    for path in folder.home.rglob("*"):
-        key = path.relative_to(folder.home).as_posix()
-        if not path.is_file() or key.startswith(("locks/", "staging/")):
-            continue
-        content = path.read_bytes()
-        if key.startswith("privacy/"):
-            noted = json.loads(content)
-            for change in noted["changes"]:
-                del change["at"], change["modified_at"]
-            found[key] = noted
-        else:
-            found[key] = content
-    return found
-
-
-def deliver(folder) -> None:
-    """Files of all kinds, one content twice."""
-    folder.put(f"{ARCHIVED}c.{{}}.csv", MIXED)
-    folder.put("archive/customers/2026-11-02/c.{}.csv", MIXED)
-    folder.put("inbox/customers/d.csv", HEADER + ANNS)
-    folder.put("rejected/customers/e.{}.csv", HEADER + '8,"b\n7,ann@example.com\n')
-
-
-@pytest.mark.long
-def test_killed_at_each_step_the_next_call_ends_in_the_same_state(folder, tmp_path) -> None:
-    hidden = sha256(HEADER + '8,"b\n7,ann@example.com\n')
-    whole = replace(folder, home=tmp_path / "whole")
-    whole.store = replace(folder.store, root=whole.home)
-    deliver(whole)
-    expected = whole.erase(erase_whole=[hidden])
-    steps = 0
-    for at in range(1, 100):
-        one = replace(folder, home=tmp_path / f"killed-{at}")
-        one.store = replace(folder.store, root=one.home)
-        deliver(one)
-        killed = replace(one, store=KilledStore(one.store, at))
-        try:
-            killed.erase(erase_whole=[hidden])
-        except Killed:
-            steps += 1
-        else:
-            break
-        done = one.erase(erase_whole=[hidden])
-        assert (done.files, done.unreadable) == (expected.files, expected.unreadable)
-        assert state(one) == state(whole)
-    assert steps >= 12
 
 
 def test_an_ingest_killed_at_each_step_ends_in_the_same_state(folder, tmp_path) -> None:

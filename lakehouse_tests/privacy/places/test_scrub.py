@@ -1,6 +1,4 @@
-"""Each place by itself has the person before, and no byte of it after; so have all together,
-whenever it is killed.
-"""
+"""Each place by itself has the person before, and no byte of it after."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -12,8 +10,6 @@ from lakehouse.privacy.places.scrub import scrub_places
 from lakehouse.tables.masking import mask
 from lakehouse_tests.privacy.places.a_home import PLACES, put
 from lakehouse_tests.privacy.places.a_person import NEIGHBOUR, PERSON, SHORT_ID, traces
-from lakehouse_tests.privacy.places.kills import scrub_after_each_death
-from lakehouse_tests.processes import start
 
 pytestmark = pytest.mark.unit
 
@@ -70,17 +66,6 @@ def test_where_alerts_of_the_person_were_sent_is_said(settings):
 
     assert [place.outcome for place in first] == ["not reached", "erased", "kept"]
     assert [place.outcome for place in again] == ["kept"]
-
-
-@pytest.mark.long
-def test_killed_before_any_step_the_next_call_does_the_rest(settings):
-    for make in PLACES.values():
-        make(settings)
-
-    left = start(settings.home, scrub_after_each_death, folder=str(settings.home)).result()
-
-    assert len(left) > len(PLACES)
-    assert left == [[]] * len(left)
 
 
 def test_the_person_stands_in_nothing_that_is_said(settings):

@@ -362,10 +362,6 @@ class SomeSums:
         del given[ORDERS.name]
         return given
 
-    def with_node(self, node: Node) -> "SomeSums":
-        """Return the same with one table more."""
-        return replace(self, nodes=(*self.nodes, node))
-
 
 def _person() -> Person:
     return Person("customer_id", frozenset({str(PERSON)}))

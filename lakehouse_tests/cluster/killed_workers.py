@@ -1,4 +1,4 @@
-"""A worker that dies in the middle of reading files or of a write takes nothing along but time."""
+"""Kill the worker of a cluster whose task waits at a gate."""
 
 import re
 import sys
@@ -6,32 +6,17 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from lakehouse.ingestion.staging import executor_reading
-from lakehouse_tests.cluster.deliveries import BROUGHT, WORK, Deliveries
-from lakehouse_tests.cluster.gates import let_wait, wait_until_asked
+from lakehouse_tests.cluster.gates import wait_until_asked
 from lakehouse_tests.cluster.spark_cluster import SparkCluster
-from lakehouse_tests.processes import Child, engine_of_process, start, wait_for
+from lakehouse_tests.processes import Child, wait_for
 
-pytestmark = [pytest.mark.e2e, pytest.mark.soak]
 BY_EXECUTORS = {
     "LAKEHOUSE_EXECUTORS_READ": "always",
     "LAKEHOUSE_EXECUTOR_PYTHON": sys.executable,
 }
 # An attempt at a task, or at a stage, after its first.
 AGAIN = re.compile(r"Running task \d+\.(?:[1-9]|\d+ in stage \d+\.[1-9])")
-
-
-def write_slowly(name: str, gates: str) -> dict[str, Any]:
-    """Bring two deliveries; of the second all work waits, each at a gate of its own."""
-    engine = engine_of_process()
-    deliveries = Deliveries(engine, name)
-    deliveries.bring_first()
-    for one, place in WORK.items():
-        let_wait(*place, Path(gates) / one)
-    brought = deliveries.bring_second()
-    return {**brought, "staged": len(engine.store.remains("staging/"))}
 
 
 class Readers:
@@ -96,22 +81,3 @@ def kill_working(cluster: SparkCluster, gate: Path, child: Child) -> None:
 def attempts_again(cluster: SparkCluster) -> int:
     """Return how many tasks were begun again so far."""
     return sum(len(AGAIN.findall(worker.executors_said())) for worker in cluster.workers)
-
-
-def write_while_workers_die(
-    cluster: SparkCluster, home: Path, env: dict[str, str], gates: Path
-) -> None:
-    """Kill a worker at each step of the second delivery; each row exists once after it."""
-    child = start(home, write_slowly, env=env, name=gates.name, gates=str(gates))
-    try:
-        for one in WORK:
-            kill_working(cluster, gates / one, child)
-        done = child.result()
-    finally:
-        child.kill()
-    assert done == {**BROUGHT, "staged": 0}
-
-
-def test_a_worker_killed_at_a_running_task_costs_only_time(mortal_cluster, shared_home):
-    env = mortal_cluster.client_environment
-    write_while_workers_die(mortal_cluster, shared_home, env, shared_home / "gates")
