@@ -39,7 +39,6 @@ from lakehouse.iceberg.metadata.table_locations import (
 from lakehouse.tables.quoting import namespace_of
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyiceberg.io import FileIO
     from pyiceberg.table import Table
 
@@ -152,8 +151,8 @@ def row_checksum(table: "Table", snapshot_id: int) -> RowChecksum:
     return RowChecksum(rows, total % (1 << 64))
 
 
-def _hashable(column: "pa.Array[Any]") -> "pa.Array[Any]":
-    """Return a column without NULL in a type that pandas hashes without loss."""
+def _hashable(column: Any) -> Any:
+    """Return an Arrow array without NULL in a type that pandas hashes without loss."""
     import pyarrow as pa
 
     kind, storage = pa.types, column.type
