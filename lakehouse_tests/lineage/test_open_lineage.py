@@ -10,8 +10,8 @@ import pytest
 from lakehouse.iceberg.commit.branch import new_write_id
 from lakehouse.iceberg.write.append_without_spark import append_once
 from lakehouse.lineage import event_log
-from lakehouse.lineage.event_log import EventLog
 from lakehouse.lineage.names import name_of_location, run_id_of
+from lakehouse.lineage.open_lineage import EventLog
 from lakehouse.settings import Settings
 from lakehouse_tests.lineage.appends import (
     AT,
