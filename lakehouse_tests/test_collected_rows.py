@@ -44,6 +44,7 @@ COLLECTED = {
     "cli/tables/try_table.py:_masked_rows.collect": OF_A_TEST,
     "iceberg/diff/row_diff.py:count_by.collect": f"{OUTPUT}: a row for each value of a column",
     "iceberg/diff/row_diff.py:sample_rows.collect": SAMPLES,
+    "iceberg/copy/copy_table.py:row_checksum.to_pandas": "one batch of a stream",
     "orchestration/io_manager.py:to_pandas.toPandas": f"{OUTPUT}: a function takes pandas",
     "orchestration/io_manager.py:to_pandas.toArrow": f"{OUTPUT}: a function takes pandas",
     "orchestration/io_manager.py:to_pandas.to_pandas": "the same rows once more",

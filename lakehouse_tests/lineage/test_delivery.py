@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from lakehouse.lineage import event_log, open_lineage
+from lakehouse.lineage import open_lineage
 from lakehouse.lineage.open_lineage import send_waiting
 from lakehouse.settings import Settings
 from lakehouse_tests.alerts.receiver import Receiver, receiving
@@ -83,7 +83,7 @@ def test_after_two_rotations_the_remaining_files_are_sent(
     log.append({"eventType": "2"})
     address.responses = responses
     send_waiting(sending)
-    monkeypatch.setattr(event_log, "MAX_BYTES", 1)
+    monkeypatch.setattr(open_lineage, "MAX_BYTES", 1)
     for kind in ("3", "4"):
         log.append({"eventType": kind})
         address.responses = [503]

@@ -25,7 +25,7 @@ _NUMBERS = ("live", "historical", "deleted", "orphaned", "metadata", "$ a month"
 )
 @table_or_json
 def cost(state: State, names: tuple[str, ...], price_file: Path | None, form: str) -> None:
-    """Show what the storage of tables costs a month, as if they were on S3.
+    """Show the monthly price of storing tables on S3.
 
     Without names: all existing tables. Requests and computation are not included; AWS Cost
     Explorer shows them.
