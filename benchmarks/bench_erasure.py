@@ -43,6 +43,7 @@ from lakehouse.iceberg.metadata.snapshots import MAIN
 from lakehouse.orchestration.deployment import open_engine
 from lakehouse.privacy.erasable import Erasable, people_in
 from lakehouse.privacy.erasure import Erasure, How
+from lakehouse.privacy.erasure_search import search_persons
 from lakehouse.privacy.erasure_steps import (
     erase_files,
     erase_rows,
@@ -50,7 +51,6 @@ from lakehouse.privacy.erasure_steps import (
     verify_all,
 )
 from lakehouse.privacy.identity import Named, find_people
-from lakehouse.privacy.proof import prove
 from lakehouse.privacy.run_erasure import STEPS, erase
 from lakehouse.sample_data.bnpl.generator import generate
 from lakehouse.settings import Settings
@@ -265,13 +265,13 @@ class FullErasure:
 
     def _by_erasure(self, number: int) -> Seconds:
         before = self.lakehouse.files(self._tables)
-        left_out = rewrite_parquet(before, self._people(number), self._again)
+        rewritten = rewrite_parquet(before, self._people(number), self._again)
         clock = Clock()
         erasure = run_erasure(self.lakehouse, self.lakehouse.people(number, self.size), clock)
         after = self.lakehouse.files(self._tables)
-        assert set(before) - set(after) == set(left_out.files), "files of others were written"
-        assert sum(rows.get(MAIN, 0) for rows in erasure.record.rows.values()) == left_out.rows
-        self.affected_bytes += sum(before[path] for path in left_out.files)
+        assert set(before) - set(after) == set(rewritten.files), "files of others were written"
+        assert sum(rows.get(MAIN, 0) for rows in erasure.record.rows.values()) == rewritten.rows
+        self.affected_bytes += sum(before[path] for path in rewritten.files)
         self.added_bytes += sum(after[path] for path in set(after) - set(before))
         self.steps.append(clock.took())
         return clock.milestones()
@@ -298,7 +298,11 @@ def run_erasure(lakehouse: Lakehouse, named: Sequence[Named], clock: Clock) -> E
     """
     how = How("benchmark", now=True)
     erasure = erase(lakehouse.erasable, "B-1", named, how, progress=clock.time)
-    proof = erasure.proof.as_text() if erasure.proof else erasure.record.waiting
+    proof = (
+        erasure.search_report.as_text()
+        if erasure.search_report
+        else erasure.record.pending_removals
+    )
     assert erasure.request.state == "verified", proof
     return erasure
 
@@ -361,7 +365,7 @@ class Alternatives:
         return self.lakehouse.identified(self.lakehouse.people(0, 1))[0]
 
     def _find(self, person: Person) -> Counter[str]:
-        findings = prove(self.lakehouse.erasable, [person]).findings
+        findings = search_persons(self.lakehouse.erasable, [person]).findings
         files = {(finding.place, finding.file) for finding in findings}
         found = Counter(place for place, _ in files)
         return found + Counter({ALL: len(files)})

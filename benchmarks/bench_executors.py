@@ -42,7 +42,7 @@ from benchmarks.harness import (
     show,
 )
 from lakehouse.ingestion.collect import collect_files
-from lakehouse.ingestion.ingest_attempt import lock_feed
+from lakehouse.ingestion.feed_lock import lock_feed
 from lakehouse.ingestion.staging.executor_reading import ExecutorReading
 from lakehouse.orchestration.deployment import open_engine
 from lakehouse.settings import Settings

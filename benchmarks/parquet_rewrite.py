@@ -17,14 +17,16 @@ CODEC, LEVEL = "zstd", 1
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class RemovedRows:
     """Number of removed rows, and the affected files."""
 
     rows: int = 0
     files: tuple[Path, ...] = ()
 
 
-def rewrite_parquet(files: Iterable[Path], people: Sequence[Person], target: Path) -> LeftOut:
+def rewrite_parquet(
+    files: Iterable[Path], people: Sequence[Person], target: Path
+) -> RemovedRows:
     """Rewrite files without the rows of people: rows with their id, or their address without an id.
 
     All output goes to the same target file: the inputs are used again.
@@ -39,7 +41,7 @@ def rewrite_parquet(files: Iterable[Path], people: Sequence[Person], target: Pat
         if kept.num_rows < table.num_rows:
             rows += table.num_rows - kept.num_rows
             changed.append(file)
-    return LeftOut(rows, tuple(changed))
+    return RemovedRows(rows, tuple(changed))
 
 
 def _matches(table: pa.Table, ids: set[str], addresses: set[str]) -> Any:

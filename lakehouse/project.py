@@ -35,8 +35,8 @@ from lakehouse.orchestration.table_jobs.job_choice import TableJobs
 from lakehouse.privacy.detect_late_requests import detect_late_requests
 from lakehouse.privacy.erasable import Erasable
 from lakehouse.privacy.erasure_job import Eraser
-from lakehouse.privacy.gone import read_audited
 from lakehouse.privacy.holders import Subject, find_subjects, row_moments, subject_names
+from lakehouse.privacy.suppressed_people import read_audited
 from lakehouse.quality.check_jobs import daily_check_definitions
 from lakehouse.quality.metrics.metrics_sensor import metrics_definitions
 from lakehouse.quality.source_rows_check import default_checks
@@ -155,8 +155,8 @@ class Project:
         """Return the input of the documentation site."""
         return SiteSource(self.tables, self.feeds, MONITORING.upkeep, lambda: self.graph)
 
-    def gone_people(self, settings: Settings) -> SuppressionList:
-        """Return who is gone of the people that the tables hold."""
+    def suppression_list(self, settings: Settings) -> SuppressionList:
+        """Return the suppression list of a deployment."""
         names, moments = self._people_known_by
         return SuppressionList(lambda: read_audited(settings), self.tables, names, moments)
 
@@ -178,8 +178,8 @@ class Project:
         """Return the assets with their checks and resources."""
         engine = engine_resource(read_settings)
         assets = declared_assets(self.modules)
-        gone = dg.ResourceDefinition(
-            lambda _: self.gone_people(read_settings()),
+        suppression = dg.ResourceDefinition(
+            lambda _: self.suppression_list(read_settings()),
             description="The erased data subjects.",
         )
         jobs = dg.ResourceDefinition(
@@ -194,7 +194,7 @@ class Project:
                 ),
                 "engine": engine,
                 "io_manager": IcebergIOManager(
-                    engine=engine, declared=self.tables, gone=gone, jobs=jobs
+                    engine=engine, declared=self.tables, suppression=suppression, jobs=jobs
                 ),
             },
             executor=dg.multi_or_in_process_executor.configured(

@@ -38,7 +38,7 @@ from lakehouse.orchestration.table_function import TableFunction, functions_by_t
 from lakehouse.orchestration.table_jobs.job_answer import error_message, outcome_message
 from lakehouse.orchestration.table_jobs.job_request import JobRequest
 from lakehouse.orchestration.withheld_values import values_withheld
-from lakehouse.privacy.gone import GoneList
+from lakehouse.privacy.suppressed_people import SuppressedPeople
 from lakehouse.project import Project, load_project
 from lakehouse.settings import Settings
 from lakehouse.spark.spark_session import open_platform_session
@@ -127,7 +127,7 @@ def _write(
     definition = function.partitions_def
     partitions = run_partitions(definition, keys, table) if definition and keys else None
     erasure_key = bytes.fromhex(request.erasure_key) if request.erasure_key else None
-    gone = GoneList("job", erasure_key, request.erased_at)
+    suppressed = SuppressedPeople("job", erasure_key, request.erased_at)
     engine = Engine(
         catalog,
         lambda: session,
@@ -141,7 +141,7 @@ def _write(
         function.compute,
         function.inputs,
         Run(partitions=partitions, **request.run),
-        gone=replace(project.gone_people(settings), read=lambda: gone),
+        suppression=replace(project.suppression_list(settings), read=lambda: suppressed),
     )
     pipes.report_custom_message(outcome_message(outcome))
     return outcome

@@ -7,7 +7,7 @@ import pytest
 
 from lakehouse.errors import SettingsError
 from lakehouse.settings import Settings
-from lakehouse.settings.cluster_settings import REFUSED_CONFIGURATION, ClusterSettings
+from lakehouse.settings.cluster_settings import FORBIDDEN_CONFIGURATION, ClusterSettings
 from lakehouse_tests.docs.markdown import ROOT, sections
 
 PAGE = ROOT / "docs" / "cluster.md"
@@ -125,13 +125,13 @@ def test_a_client_of_a_server_is_told_that_its_memory_is_not_that_of_the_server(
     assert Settings.from_env(env | {"LAKEHOUSE_SPARK_MEMORY": ""}).spark_memory is None
 
 
-def test_the_page_on_clusters_names_what_is_refused_and_why():
+def test_the_page_on_clusters_names_what_is_rejected_and_why():
     (section,) = (part for part in sections(PAGE) if part.title == "Whose configuration counts")
     rows = re.findall(r"^\| `(spark\.[\w.]+)` \| (.+) \|$", section.text, re.MULTILINE)
-    assert {name: reason.replace("`", "") for name, reason in rows} == REFUSED_CONFIGURATION
+    assert {name: reason.replace("`", "") for name, reason in rows} == FORBIDDEN_CONFIGURATION
 
 
-@pytest.mark.parametrize("name", REFUSED_CONFIGURATION)
-def test_what_the_page_names_is_refused(name):
+@pytest.mark.parametrize("name", FORBIDDEN_CONFIGURATION)
+def test_what_the_page_names_is_rejected(name):
     with pytest.raises(SettingsError, match=rf"LAKEHOUSE_SPARK_CONF sets {re.escape(name)}, "):
         Settings.from_env({"LAKEHOUSE_SPARK_CONF": f"{name}=1"})

@@ -51,7 +51,7 @@ COLLECTED = {
     "iceberg/frames/frames.py:collect.collect": "for those who call it, named here too",
     "iceberg/frames/frames.py:arrow_to_spark.to_pandas": "rows that the driver has already",
     "testing/table_fixture.py:_plain_rows.collect": OF_A_TEST,
-    "privacy/gone.py:_check_audited.to_arrow": OWN_LOG,
+    "privacy/suppressed_people.py:_check_audited.to_arrow": OWN_LOG,
     "cli/project/sample_data.py:_last_week.to_arrow": "the daily summary of the sample: a row a day and currency",
     # Counts.
     "iceberg/commit/branch.py:fast_forward.collect": ONE_ROW,
@@ -109,7 +109,7 @@ OTHER_METHODS = {
     "iceberg/metadata/snapshots.py:main.head": "of a history",
     "iceberg/read/quarantined_rows.py:_breaking.take": "of rows that are there",
     "iceberg/read/quarantined_rows.py:_per_rule.take": "of rows that are there",
-    "iceberg/write/stage.py:_commit.head": "of a history",
+    "iceberg/write/stage_statements.py:_commit.head": "of a history",
     "iceberg/write/write_attempt.py:evaluate_prepared.head": "of a history",
     "iceberg/write/write_audit_publish.py:_fence.head": "of a history",
     "upkeep/compaction.py:plan_compaction.take": "of a budget",

@@ -135,7 +135,7 @@ def test_addresses_that_may_hold_a_secret_are_not_shown():
 @pytest.mark.parametrize(
     "name", ["a#b", "what?", "100%", "a%20b", "a,b", "two\nlines", "esc\x1b[31m"]
 )
-def test_a_home_whose_files_would_lie_elsewhere_is_refused(tmp_path, name):
+def test_a_home_whose_files_would_lie_elsewhere_is_rejected(tmp_path, name):
     with pytest.raises(
         SettingsError, match=r"LAKEHOUSE_HOME is .+; expected a path without"
     ) as raised:
@@ -144,7 +144,7 @@ def test_a_home_whose_files_would_lie_elsewhere_is_refused(tmp_path, name):
     assert raised.value.exit_code == 2
 
 
-def test_a_cache_that_java_would_take_for_two_is_refused():
+def test_a_cache_that_java_would_take_for_two_is_rejected():
     with pytest.raises(SettingsError, match="LAKEHOUSE_CACHE is '/a:b', with ':' in it"):
         Settings.from_env({"LAKEHOUSE_CACHE": "/a:b"})
 

@@ -17,8 +17,8 @@ from lakehouse.orchestration.backoff import pause_seconds
 
 _ROUND_SECONDS = 30.0
 """Dagster stops a sensor tick after a minute."""
-_MOST_REFUSED = 2
-"""After this many refused messages, a round stops delivering to a recipient."""
+_MAX_FAILED_MESSAGES = 2
+"""After this many failed messages, a round stops delivering to a recipient."""
 _LONGEST_PAUSE_SECONDS = 40
 _SHOWN = 3
 _EVENTS: Mapping[Saying, str] = {
@@ -131,25 +131,25 @@ class Dispatcher:
 
     def _deliver(self, sink: Sink, until: float) -> None:
         """Deliver the messages of a recipient; those of an incident stay in order."""
-        refused: set[str] = set()
+        failed: set[str] = set()
         queue = self.state.queues[sink.name]
         is_summary = len(queue.pending) > self.at_once
         messages = (
             (summarize(queue.pending, datetime.now(UTC)),) if is_summary else queue.pending
         )
         for alert in messages:
-            if len(refused) == _MOST_REFUSED or time.monotonic() >= until:
+            if len(failed) == _MAX_FAILED_MESSAGES or time.monotonic() >= until:
                 return
-            if alert.key in refused:
+            if alert.key in failed:
                 continue
             try:
                 sink.send(alert)
             except Exception as error:
                 # Any error of a service or of the network: the message is retried.
-                refused.add(alert.key)
+                failed.add(alert.key)
                 reason = describe_failure(error)
-                self.logger.warning(f"{sink.name} refused {alert.alert_id}: {reason}")
-                queue = after_refusal(queue, alert)
+                self.logger.warning(f"{sink.name} rejected {alert.alert_id}: {reason}")
+                queue = after_failure(queue, alert)
             else:
                 queue = Queue() if is_summary else after_delivery(queue, alert)
             self._save(sink.name, queue)
@@ -165,8 +165,8 @@ def after_delivery(queue: Queue, alert: Alert) -> Queue:
     return Queue(tuple(one for one in queue.pending if one.alert_id != alert.alert_id))
 
 
-def after_refusal(queue: Queue, alert: Alert) -> Queue:
-    """Return the queue after a refusal: the next attempt is after a longer pause.
+def after_failure(queue: Queue, alert: Alert) -> Queue:
+    """Return the queue after a failure: the next attempt is after a longer pause.
 
     The messages of the incident move to the end, so that they do not block other incidents.
     """

@@ -22,7 +22,7 @@ from lakehouse.alerts.overdue_tables import detect_overdue
 from lakehouse.alerts.rejected_inbox_files import detect_rejected_files
 from lakehouse.alerts.run_events import detect_run_events
 from lakehouse.iceberg.metadata.snapshots import History, history_of
-from lakehouse.iceberg.read.quarantined_rows import RefusedRows, count_refused
+from lakehouse.iceberg.read.quarantined_rows import QuarantinedRows, count_quarantined
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.incident_reports import Note, read_reports
 from lakehouse.orchestration.metadata_keys import CheckMetadata
@@ -56,7 +56,7 @@ def detect_quarantined_rows(context: MonitorContext) -> Observed:
             continue
         cursor[table.name] = loaded.metadata_location
         if history.main and history.main.rows:
-            counts = count_refused(context.catalog, table)
+            counts = count_quarantined(context.catalog, table)
             facts.append(_firing(context, table, history, counts))
         else:
             links = context.links(table=history.table)
@@ -77,7 +77,7 @@ def _is_being_written(context: MonitorContext, history: History) -> bool:
 
 
 def _firing(
-    context: MonitorContext, table: IcebergTable, history: History, counts: RefusedRows
+    context: MonitorContext, table: IcebergTable, history: History, counts: QuarantinedRows
 ) -> Firing:
     # If the newest rows were removed, the incident shows the remaining ones.
     known = context.state.open.get(_key(table))
@@ -113,7 +113,9 @@ def _firing(
     )
 
 
-def _describe_share(context: MonitorContext, table: IcebergTable, counts: RefusedRows) -> str:
+def _describe_share(
+    context: MonitorContext, table: IcebergTable, counts: QuarantinedRows
+) -> str:
     total = counts.rows
     if context.catalog.has(table.name):
         main = history_of(table.name, context.catalog.load(table.name)).main
@@ -124,7 +126,7 @@ def _describe_share(context: MonitorContext, table: IcebergTable, counts: Refuse
 
 
 def _sampled_checks(
-    context: MonitorContext, table: IcebergTable, counts: RefusedRows
+    context: MonitorContext, table: IcebergTable, counts: QuarantinedRows
 ) -> list[AssetCheckEvaluation]:
     """Return the last evaluations of the rules that reject most rows."""
     keys = [AssetCheckKey(asset_key(table.name), rule.name or "") for rule in counts.by_rule]

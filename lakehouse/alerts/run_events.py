@@ -27,9 +27,9 @@ from lakehouse.orchestration.dagster_internals import (
 )
 from lakehouse.orchestration.failure_texts import causes
 from lakehouse.orchestration.metadata_keys import (
+    BlockedMetadata,
     CheckMetadata,
     LandingMetadata,
-    RefusalMetadata,
     plain_values,
 )
 from lakehouse.orchestration.partitions.partition_bounds import range_of
@@ -230,9 +230,9 @@ def _step_facts(
         return
     table = context.tables_of_steps.get(entry.step_key or "")
     reported = failure.user_failure_data
-    refusal = RefusalMetadata.from_metadata(reported.metadata if reported else {})
-    if table and refusal.branch is not None:
-        yield _blocked(context, run, table, refusal, _at(entry))
+    blocked = BlockedMetadata.from_metadata(reported.metadata if reported else {})
+    if table and blocked.branch is not None:
+        yield _blocked(context, run, table, blocked, _at(entry))
     else:
         yield _failed(context, run, table or "", entry, failure.error)
 
@@ -245,14 +245,14 @@ def _blocked(
     context: MonitorContext,
     run: dg.DagsterRun,
     table: str,
-    refusal: RefusalMetadata,
+    blocked: BlockedMetadata,
     at: datetime,
 ) -> Firing:
     failed = _failed_checks(context, run, table)
     metadata = [CheckMetadata.from_metadata(evaluation.metadata) for evaluation in failed]
     rows = [row for record in metadata for row in record.sample]
-    rule, branch = f"rule {refusal.failed_rules}", refusal.branch
-    still = f"at snapshot {refusal.snapshot_id}" if refusal.snapshot_id else "empty"
+    rule, branch = f"rule {blocked.failed_rules}", blocked.branch
+    still = f"at snapshot {blocked.snapshot_id}" if blocked.snapshot_id else "empty"
     commands = [*clear_commands(failed)]
     if branch:
         commands.append(f"lakehouse sql \"SELECT * FROM {table} VERSION AS OF '{branch}'\"")
@@ -263,7 +263,7 @@ def _blocked(
         f"blocked {table}",
         "blocked",
         at,
-        f"{table} is blocked: {rule} refused it",
+        f"{table} is blocked by {rule}",
         lines=(
             *map(describe_failure, failed),
             f"Nothing was published: {table} is still {still}.",

@@ -13,7 +13,7 @@ from lakehouse.alerts.overdue_tables import Freshness, freshness_of
 from lakehouse.iceberg.metadata.snapshots import History
 from lakehouse.iceberg.read.stale_tables import has_news
 from lakehouse.orchestration.asset_keys import table_name
-from lakehouse.orchestration.blocked_tables import refused_tables, was_refused
+from lakehouse.orchestration.blocked_tables import find_blocked_tables, was_blocked
 from lakehouse.orchestration.dagster_internals import events_of_run
 from lakehouse.orchestration.runs.run_progress import tables_of_steps
 from lakehouse.orchestration.runs.runs_for_stale_tables import Downstream
@@ -41,7 +41,7 @@ class Condition:
     """The inputs of a table's state besides its metadata and checks."""
 
     is_stale: bool = False
-    refused_by: str = ""
+    blocked_by: str = ""
     failed_run: str = ""
     freshness: tuple[Freshness, ...] = ()
     incidents: tuple[Incident, ...] = ()
@@ -54,7 +54,7 @@ class Condition:
         states: set[State] = {"ok", *(_STATES.get(one.kind, "error") for one in errors)}
         conditions: Mapping[State, object] = {
             "damaged": damage,
-            "blocked": self.refused_by,
+            "blocked": self.blocked_by,
             "failed": self.failed_run or has_failed_checks,
             "late": any(freshness.is_late for freshness in self.freshness),
             "not read": unsupported,
@@ -84,7 +84,7 @@ class TableStates:
         blocked: Mapping[str, str] = {}
         if self.instance is not None:
             read = {name: ids for name, ids in self._stale.items() if name in self.declared}
-            blocked = refused_tables(self.instance, self.declared, read)
+            blocked = find_blocked_tables(self.instance, self.declared, read)
         return {
             name: Condition(
                 name in self._stale,
@@ -133,7 +133,7 @@ class TableStates:
             steps = {tables.get(event.step_key or "") for event in events}
             # A killed run has no failed step.
             names = last_runs[run.run_id] & steps if steps else last_runs[run.run_id]
-            if not was_refused(run.tags):
+            if not was_blocked(run.tags):
                 failed.update(dict.fromkeys(names, run.run_id))
         return failed
 

@@ -298,7 +298,7 @@ def _description(table: IcebergTable) -> Document:
     limitations = []
     if table.quarantine is not None:
         limitations.append(
-            f"Rows that a rule refuses are in {table.quarantine.name}, with its name as reason."
+            f"Rows that a rule rejects are in {table.quarantine.name}, with its name as reason."
         )
     if table.personal_columns:
         names = [name for name in table.column_names if name in table.personal_columns]

@@ -50,8 +50,8 @@ class AdHocStore(ObjectStore):
         return self.base.poll_seconds
 
     @property
-    def refusals(self) -> tuple[type[Exception], ...]:
-        return (*self.copies.refusals, *self.base.refusals)
+    def object_errors(self) -> tuple[type[Exception], ...]:
+        return (*self.copies.object_errors, *self.base.object_errors)
 
     def objects(self, prefix: str) -> list[StoredObject]:
         return self._of(prefix).objects(prefix)

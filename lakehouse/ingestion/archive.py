@@ -9,7 +9,7 @@ from functools import partial
 from lakehouse.errors import LakehouseError
 from lakehouse.ingestion.archive_names import HASH_DIGITS, archive_key, rejected_key
 from lakehouse.ingestion.collected_files import Delivery, RejectedFile
-from lakehouse.ingestion.left_files import record_processed
+from lakehouse.ingestion.processed_files import record_processed
 from lakehouse.storage.object_store import ObjectStore, StoredObject
 from lakehouse.storage.rejected_files import reason_key
 from lakehouse.tables.feed import Feed
@@ -57,7 +57,7 @@ def collecting_errors(
         yield
     except LakehouseError as error:
         errors.append(error)
-    except store.refusals as error:
+    except store.object_errors as error:
         failure = LakehouseError(
             f"{shown(store.uri(seen.key))} was not moved: {error}; expected to move it.",
             next_step="It stays there, and the next ingest moves it.",

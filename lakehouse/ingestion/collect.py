@@ -14,9 +14,9 @@ from lakehouse.iceberg.erasure.suppression_list import NO_SUPPRESSION, Suppressi
 from lakehouse.ingestion.archive import collecting_errors, move_to_rejected, sha256_of
 from lakehouse.ingestion.archive_names import evaluate_name
 from lakehouse.ingestion.collected_files import Delivery, RejectedFile
+from lakehouse.ingestion.feed_lock import Ingest
 from lakehouse.ingestion.found_rows import FoundRows, SuppressedRows, find_rows
-from lakehouse.ingestion.ingest_attempt import Ingest
-from lakehouse.ingestion.left_files import list_unprocessed
+from lakehouse.ingestion.processed_files import list_unprocessed
 from lakehouse.ingestion.rewrite_file import Rewriting, RowNumbers, look_into
 from lakehouse.ingestion.rewritten_files import NOTHING, RewrittenFiles
 from lakehouse.ingestion.staging.executor_reading import ExecutorReading, Reading, plan_groups
@@ -134,11 +134,13 @@ def collect_files(
             staged.append(result)
             continue
         with collecting_errors(errors, store, item):
-            refused = None
+            rejected_file = None
             if result is not None:
-                refused = _unless_removed(store, item, partial(_reject, staging, item, result))
-            if refused is not None:
-                rejected.append(refused)
+                rejected_file = _unless_removed(
+                    store, item, partial(_reject, staging, item, result)
+                )
+            if rejected_file is not None:
+                rejected.append(rejected_file)
             else:
                 unsettled.append(item.key)
     return Delivery(
@@ -185,7 +187,7 @@ def _read_by_executors(
     results: dict[int, Result] = {}
     for outcome in reading.outcomes:
         item = batch[outcome.number]
-        result: Result = outcome.refused
+        result: Result = outcome.rejected
         if outcome.converted:
             result = staging.staged_by_executor(item, outcome.number, outcome.converted)
         if result is not None:

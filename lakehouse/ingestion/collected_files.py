@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from lakehouse.errors import FileRejected, LakehouseError
-from lakehouse.ingestion.ingest_attempt import Ingest
+from lakehouse.ingestion.feed_lock import Ingest
 from lakehouse.ingestion.staging.staged_files import StagedFile
 from lakehouse.tables.quoting import quoted, shown
 
@@ -86,16 +86,16 @@ class Delivery:
         return tuple(dict.fromkeys(name for file in self.files for name in file.added_columns))
 
     @property
-    def left_out_rows(self) -> int:
+    def suppressed_rows(self) -> int:
         """Rows of erased data subjects, which do not land."""
-        return sum(file.left_out_rows for file in self.files)
+        return sum(file.suppressed_rows for file in self.files)
 
     @property
     def warnings(self) -> list[str]:
         """One line per file with undeclared columns or with rows of erased data subjects."""
         added = [self._added(file) for file in self.files if file.added_columns]
-        left_out = [_left_out(file) for file in self.files if file.left_out_rows]
-        return [*added, *left_out, *filter(None, [self.remark])]
+        suppressed = [_describe_suppressed(file) for file in self.files if file.suppressed_rows]
+        return [*added, *suppressed, *filter(None, [self.remark])]
 
     def _added(self, file: StagedFile) -> str:
         return (
@@ -105,9 +105,9 @@ class Delivery:
         )
 
 
-def _left_out(file: StagedFile) -> str:
-    rows = f"{file.left_out_rows:,} row" + "s" * (file.left_out_rows != 1)
+def _describe_suppressed(file: StagedFile) -> str:
+    rows = f"{file.suppressed_rows:,} row" + "s" * (file.suppressed_rows != 1)
     return (
-        f"{shown(file.source_file)} was delivered with {rows} of people who were erased: left"
-        " out, here and in the file."
+        f"{shown(file.source_file)} was delivered with {rows} of people who were erased:"
+        " suppressed, here and in the file."
     )

@@ -11,7 +11,7 @@ import dagster as dg
 from lakehouse.errors import FileRejected, UsageError
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.commit.lock import table_lock
-from lakehouse.iceberg.commit.publish_refused import Overridden, publish_refused
+from lakehouse.iceberg.commit.publish_blocked import Overridden, publish_blocked
 from lakehouse.iceberg.commit.snapshot_properties import session_with
 from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.read.pinned_frames import read_main
@@ -21,7 +21,7 @@ from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.ingestion.archive import move_to_rejected, sha256_of
 from lakehouse.ingestion.archive_names import HASH_DIGITS, hashed_name
 from lakehouse.ingestion.collected_files import RejectedFile
-from lakehouse.ingestion.ingest_attempt import lock_feed
+from lakehouse.ingestion.feed_lock import lock_feed
 from lakehouse.ingestion.rewritten_files import KnownContent, RewrittenFiles
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.incident_reports import report_published
@@ -44,7 +44,7 @@ def publish(
 
     :raises UsageError: if there is no such candidate, or the table was written since.
     """
-    published = publish_refused(engine, table, run_id, by=by, why=why)
+    published = publish_blocked(engine, table, run_id, by=by, why=why)
     by, why = published.by, published.why
     override = OverrideMetadata(by=by, why=why, run_id=published.run_id)
     written = WriteMetadata(snapshot_id=published.snapshot_id, row_count=published.rows)

@@ -51,7 +51,7 @@ def feed_asset(
                 settings.home,
                 run,
                 compute=compute,
-                suppression=io.gone,
+                suppression=io.suppression,
                 bucket=open_staging(settings),
                 executors=executor_reading(settings, io.engine.session),
             )
@@ -105,5 +105,5 @@ def landing_metadata(landing: Landing) -> dict[str, Any]:
         archived=tuple(landing.archived),
         unsettled=tuple(delivery.unsettled),
         warnings=tuple(landing.warnings),
-        left_out_rows=delivery.left_out_rows or None,
+        suppressed_rows=delivery.suppressed_rows or None,
     ).to_metadata()

@@ -47,7 +47,7 @@ class IngestResult:
     started.
 
     The first run lands the files; partitioned tables follow in as few runs as their size
-    allows. `unsettled` are files still being written; the next ingest collects them. `refused`
+    allows. `unsettled` are files still being written; the next ingest collects them. `unreported`
     are files rejected by a run that failed before it reported them. `passed_over` describes
     skipped inbox entries. `missing` is the inbox folder if it does not exist.
     """
@@ -55,7 +55,7 @@ class IngestResult:
     feed: Feed
     runs: tuple[RunResult, ...] = ()
     unsettled: tuple[str, ...] = ()
-    refused: tuple[RejectedReason, ...] = ()
+    unreported: tuple[RejectedReason, ...] = ()
     passed_over: tuple[str, ...] = ()
     missing: str | None = None
 
@@ -73,13 +73,13 @@ class IngestResult:
         return sum(landing.write.nr_rows or 0 for landing in self._landings)
 
     @property
-    def left_out_rows(self) -> int:
-        return sum(landing.landing.left_out_rows or 0 for landing in self._landings)
+    def suppressed_rows(self) -> int:
+        return sum(landing.landing.suppressed_rows or 0 for landing in self._landings)
 
     @property
     def rejected(self) -> tuple[RejectedReason, ...]:
         reported = [file for landing in self._landings for file in landing.landing.rejected]
-        return (*reported, *(file for file in self.refused if file not in reported))
+        return (*reported, *(file for file in self.unreported if file not in reported))
 
     @property
     def assets(self) -> tuple[AssetResult, ...]:
@@ -189,15 +189,15 @@ def _ingest(
             )
 
         runs = tuple(_run_stages(stages, run, lambda done: _has_more_files(done, feed)))
-    refused: tuple[RejectedReason, ...] = ()
+    unreported: tuple[RejectedReason, ...] = ()
     landings = [run.asset(feed.table) for run in runs]
     if any(landing and landing.status == "failed" for landing in landings):
-        refused = list_rejected_since(settings, feed, started_at)
+        unreported = list_rejected_since(settings, feed, started_at)
     return IngestResult(
         feed,
         runs,
         waiting.unsettled,
-        refused,
+        unreported,
         (
             *passed_over_lines(waiting.passed_over),
             *passed_over_lines(hidden_files(feed, store)),

@@ -252,7 +252,7 @@ class SuppressedRows:
         values: Any = batch.column(names.index(subject)).dictionary_encode()
         erased_at = {}
         for index, value in enumerate(values.dictionary.to_pylist()):
-            if value is not None and (at := self.ids.is_gone(self.names, value)):
+            if value is not None and (at := self.ids.erasure_time(self.names, value)):
                 erased_at[index] = at
         if not erased_at:
             return ()

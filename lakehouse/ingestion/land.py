@@ -19,7 +19,7 @@ from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.ingestion.archive import archive_files
 from lakehouse.ingestion.collect import collect_files
 from lakehouse.ingestion.collected_files import Delivery
-from lakehouse.ingestion.ingest_attempt import lock_feed
+from lakehouse.ingestion.feed_lock import lock_feed
 from lakehouse.ingestion.staged_frame import is_shared, plan_landing_table, read_staged_rows
 from lakehouse.ingestion.staging.executor_reading import ExecutorReading
 from lakehouse.ingestion.staging.staged_rows import BucketStaging

@@ -130,9 +130,9 @@ class Rewriting:
         made: Path,
     ) -> StoredObject | None:
         name = self.ledger_name(delivered_name(self.feed, item.key, known.sha256))
-        left_out, now = tuple(sorted(rows)), datetime.now(UTC)
+        removed, now = tuple(sorted(rows)), datetime.now(UTC)
         change = Change(
-            old_sha256, new_sha256, left_out, name, self.request, now, item.modified_at
+            old_sha256, new_sha256, removed, name, self.request, now, item.modified_at
         )
         self.ledger.record(known, change)
         return self.store.exchange(item, made)

@@ -61,14 +61,14 @@ class Tried:
 class TableTrials:
     """Tries tables of one lakehouse.
 
-    `limit` is how many rows of each input, or of the file, are read. `left_out` filters the
+    `limit` is how many rows of each input, or of the file, are read. `suppressed` filters the
     rows of erased data subjects. `keep` caches what is computed.
     """
 
     engine: Engine
     functions: Functions
     declared: Mapping[str, IcebergTable]
-    left_out: RowFilter
+    suppressed: RowFilter
     limit: int
     keep: Keep = keep_on_one_machine
 
@@ -239,9 +239,9 @@ class TableTrial:
 
     def _without_erased(self, name: str, frame: "DataFrame") -> "DataFrame":
         table = self.of.declared.get(name)
-        if table is None or not self.of.left_out.is_active:
+        if table is None or not self.of.suppressed.is_active:
             return frame
-        return self.of.left_out.exclude(table, frame)
+        return self.of.suppressed.exclude(table, frame)
 
     def _read_other(self, name: str) -> "DataFrame | None":
         if name in self.trials:

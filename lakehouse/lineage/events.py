@@ -294,7 +294,7 @@ def _run_facets(table: IcebergTable, outcome: Outcome) -> dict[str, Json]:
     facets = {"lakehouse_write": facet("WriteRunFacet", written)}
     if isinstance(outcome, Refused):
         rules = ", ".join(result.rule.name for result in outcome.reasons)
-        facets |= _error(f"Refused by {rules}.")
+        facets |= _error(f"Blocked by {rules}.")
     return facets
 
 

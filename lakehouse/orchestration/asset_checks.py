@@ -77,7 +77,7 @@ class Evaluated:
     partitions: Sequence[str] = ()
     rows_in: str = ""
     """Table (and version) to query by source file and row; empty if there is none."""
-    refused_to: str = ""
+    quarantine: str = ""
     """The quarantine table with the rejected rows."""
 
     @classmethod
@@ -88,13 +88,13 @@ class Evaluated:
         if isinstance(outcome, Refused):
             what, branch = "candidate", outcome.branch
             snapshot_id = outcome.candidate_snapshot_id
-        refused_to = outcome.quarantined.table if outcome.quarantined else ""
-        return cls(what, snapshot_id, branch, outcome.partitions, rows_in, refused_to)
+        quarantine = outcome.quarantined.table if outcome.quarantined else ""
+        return cls(what, snapshot_id, branch, outcome.partitions, rows_in, quarantine)
 
     def show(self, result: RuleResult) -> str | None:
         """Return the command that shows the unmasked rows of a sample."""
-        is_refused = result.rule.on_failure == "quarantine" and self.refused_to
-        return in_clear(result.sample, self.refused_to if is_refused else self.rows_in)
+        is_quarantined = result.rule.on_failure == "quarantine" and self.quarantine
+        return in_clear(result.sample, self.quarantine if is_quarantined else self.rows_in)
 
 
 def check_specs(table: "IcebergTable", implied: Sequence[Rule] = ()) -> list[dg.AssetCheckSpec]:
@@ -253,7 +253,7 @@ def _float(bound: Number | None) -> float | None:
 
 
 def _described(result: RuleResult, evaluated: Evaluated) -> str:
-    where = " of a refused candidate" if evaluated.what == "candidate" else ""
+    where = " of a blocked candidate" if evaluated.what == "candidate" else ""
     if result.rule.bounds is not None:
         return f"{result.rule.description}: {result.summary}{where}."
     if result.failed_rows:

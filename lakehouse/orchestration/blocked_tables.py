@@ -118,7 +118,7 @@ def mains(engine: Engine, tables: Sequence[str]) -> dict[str, int | None]:
     return snapshot_ids
 
 
-def note_refused(
+def note_blocked(
     instance: dg.DagsterInstance,
     run_id: str,
     table: IcebergTable,
@@ -136,18 +136,18 @@ def note_check_failed(instance: dg.DagsterInstance, run_id: str, table: str) -> 
     add_run_tags(instance, run_id, {CHECK_FAILED: table})
 
 
-def refused_run(
+def find_blocking_run(
     instance: dg.DagsterInstance,
     table: IcebergTable,
     partitions: Sequence[str],
     read: Mapping[str, object],
 ) -> str | None:
     """Return the run that blocked a table with the same inputs and declaration; else None."""
-    refused = _newest(instance, {blocked_tag(table.name): digest_of(table, partitions, read)})
-    return refused.run_id if refused else None
+    blocking = _newest(instance, {blocked_tag(table.name): digest_of(table, partitions, read)})
+    return blocking.run_id if blocking else None
 
 
-def refused_tables(
+def find_blocked_tables(
     instance: dg.DagsterInstance,
     declared: Mapping[str, IcebergTable],
     read: Mapping[str, Mapping[str, object]],
@@ -161,23 +161,23 @@ def refused_tables(
     failed = instance.get_run_records(
         dg.RunsFilter(statuses=[dg.DagsterRunStatus.FAILURE]), limit=_NEWEST_FAILED_RUNS
     )
-    refused: dict[str, str] = {}
+    blocking: dict[str, str] = {}
     for run in (record.dagster_run for record in failed):
         # A table without partitions can be part of a run of partitions.
         bounds: tuple[Sequence[str], ...] = ((), computed_bounds(run.tags))
         for name, states in read.items():
             digest = run.tags.get(blocked_tag(name))
-            if digest is None or name in refused:
+            if digest is None or name in blocking:
                 continue
             if any(digest == digest_of(declared[name], keys, states) for keys in bounds):
-                refused[name] = run.run_id
+                blocking[name] = run.run_id
     for name, states in read.items():
         # More recent failures can exceed the limit.
-        if name not in refused and (
-            run_id := refused_run(instance, declared[name], (), states)
+        if name not in blocking and (
+            run_id := find_blocking_run(instance, declared[name], (), states)
         ):
-            refused[name] = run_id
-    return refused
+            blocking[name] = run_id
+    return blocking
 
 
 def find_requested_run(instance: dg.DagsterInstance, digest: str) -> dg.DagsterRun | None:
@@ -190,7 +190,7 @@ def was_stopped(tags: Mapping[str, str]) -> bool:
     return CHECK_FAILED in tags
 
 
-def was_refused(tags: Mapping[str, str]) -> bool:
+def was_blocked(tags: Mapping[str, str]) -> bool:
     """Whether a run failed because of its data, not because of the system."""
     return was_stopped(tags) or any(key.startswith(BLOCKED) for key in tags)
 

@@ -18,7 +18,7 @@ from lakehouse.iceberg.frames.spark_errors import (
 from lakehouse.iceberg.values.write_result import Refused, RuleResult
 from lakehouse.orchestration.asset_checks import Evaluated
 from lakehouse.orchestration.functions.function_code import place_of_error, place_of_function
-from lakehouse.orchestration.metadata_keys import RefusalMetadata
+from lakehouse.orchestration.metadata_keys import BlockedMetadata
 from lakehouse.orchestration.withheld_values import cause_without_data
 from lakehouse.tables.table import IcebergTable
 from lakehouse.tables.upkeep import in_days
@@ -116,7 +116,7 @@ def _cause(table: IcebergTable, error: Exception) -> str:
     return f"{message.rstrip('.')}."
 
 
-def refusal(
+def blocked_failure(
     outcome: Refused,
     run_id: str,
     metadata: Mapping[str, Any] = MappingProxyType({}),
@@ -138,9 +138,9 @@ def refusal(
         f" Correct the rule, or these rows in {_sources(outcome)}, and run `lakehouse retry"
         f" {outcome.table}`{_publish_all_the_same(outcome, run_id)}.",
         metadata={
-            **RefusalMetadata(
+            **BlockedMetadata(
                 branch=outcome.branch,
-                refused_snapshot_id=outcome.candidate_snapshot_id,
+                candidate_snapshot_id=outcome.candidate_snapshot_id,
                 snapshot_id=outcome.snapshot_id,
                 failed_rules=", ".join(result.rule.name for result in outcome.reasons),
             ).to_metadata(),
@@ -155,7 +155,7 @@ def _kept(outcome: Refused) -> str:
     if not outcome.branch:
         return "nothing was written that could be looked at"
     kept_for = in_days(outcome.kept_for)
-    return f"the refused rows are kept on its branch {outcome.branch} for {kept_for}"
+    return f"the blocked rows are kept on its branch {outcome.branch} for {kept_for}"
 
 
 def _publish_all_the_same(outcome: Refused, run_id: str) -> str:

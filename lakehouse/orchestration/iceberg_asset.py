@@ -29,7 +29,7 @@ from lakehouse.orchestration.partitions.partition_bounds import (
 from lakehouse.orchestration.table_asset import Evaluate, Written, table_asset
 from lakehouse.orchestration.table_function import TableFunction, keep_function
 from lakehouse.orchestration.table_jobs.compute_in_job import compute_in_job
-from lakehouse.orchestration.written_metadata import left_out_warnings
+from lakehouse.orchestration.written_metadata import suppression_warnings
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import Append, IcebergTable, Merge, Overwrite
 
@@ -228,7 +228,7 @@ def iceberg_asset(
 
         def materialize(context: dg.AssetExecutionContext, run: Run) -> Written:
             written = _compute(context, table, compute, declared, run, implied)
-            for warning in left_out_warnings(written.outcome.suppressed_rows):
+            for warning in suppression_warnings(written.outcome.suppressed_rows):
                 context.log.warning(warning)
             return replace(
                 written,

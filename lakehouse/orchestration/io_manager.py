@@ -26,13 +26,13 @@ from lakehouse.iceberg.write import write_audit_publish
 from lakehouse.orchestration.asset_checks import Evaluated, has_source
 from lakehouse.orchestration.asset_keys import table_name
 from lakehouse.orchestration.dagster_internals import set_data_version, step_started_at
-from lakehouse.orchestration.failure_texts import refusal
+from lakehouse.orchestration.failure_texts import blocked_failure
 from lakehouse.orchestration.partitions.partition_bounds import partitions_of
 from lakehouse.orchestration.table_jobs.job_choice import NO_JOBS, TableJobs
 from lakehouse.orchestration.withheld_values import values_withheld
 from lakehouse.orchestration.written_metadata import (
-    left_out_warnings,
     pin_metadata,
+    suppression_warnings,
     written_metadata,
 )
 from lakehouse.tables.table import Column, IcebergTable, Overwrite
@@ -62,13 +62,13 @@ class IcebergIOManager(dg.ConfigurableIOManager):
     """Writes DataFrames to Iceberg tables and reads them; asset `[layer, table]` is `layer.table`.
 
     `declared` contains the declared tables by name. A plain asset without a declaration gets a
-    table with the columns of its DataFrame. Rows of erased data subjects (`gone`) are not
+    table with the columns of its DataFrame. Rows of erased data subjects (`suppression`) are not
     written or read. `jobs` maps tables to AWS jobs.
     """
 
     engine: dg.ResourceDependency[Engine]
     declared: dg.ResourceDependency[Mapping[str, IcebergTable]]
-    gone: dg.ResourceDependency[SuppressionList] = NO_SUPPRESSION  # type: ignore[assignment]
+    suppression: dg.ResourceDependency[SuppressionList] = NO_SUPPRESSION  # type: ignore[assignment]
     jobs: dg.ResourceDependency[TableJobs] = NO_JOBS  # type: ignore[assignment]
 
     def write(
@@ -80,7 +80,12 @@ class IcebergIOManager(dg.ConfigurableIOManager):
     ) -> Outcome:
         """Compute a table and publish the result if its rules pass; see `iceberg.write`."""
         return write_audit_publish.write(
-            self.engine, self.with_layer(table), compute, inputs, run, gone=self.gone
+            self.engine,
+            self.with_layer(table),
+            compute,
+            inputs,
+            run,
+            suppression=self.suppression,
         )
 
     def with_layer(self, table: IcebergTable) -> IcebergTable:
@@ -109,10 +114,10 @@ class IcebergIOManager(dg.ConfigurableIOManager):
         table = self.declared.get(name) or self._inferred(context, name, frame)
         with values_withheld(table):
             outcome = self.write(table, lambda: frame, run=self._run(context, table))
-        for warning in left_out_warnings(outcome.suppressed_rows):
+        for warning in suppression_warnings(outcome.suppressed_rows):
             context.log.warning(warning)
         if isinstance(outcome, Refused):
-            raise refusal(outcome, context.run_id)
+            raise blocked_failure(outcome, context.run_id)
         context.add_output_metadata(written_metadata(self.engine.catalog, table, outcome))
         if outcome.snapshot_id:
             set_data_version(context, str(outcome.snapshot_id))
@@ -154,11 +159,11 @@ class IcebergIOManager(dg.ConfigurableIOManager):
     def _without_erased_rows(
         self, context: dg.InputContext, name: str, frame: "DataFrame"
     ) -> "DataFrame":
-        left_out, table = self.gone.filter(), self.declared.get(name)
-        if table is None or not left_out.is_active:
+        suppressed, table = self.suppression.filter(), self.declared.get(name)
+        if table is None or not suppressed.is_active:
             return frame
-        kept = left_out.exclude(table, frame)
-        for warning in left_out_warnings(left_out.rows):
+        kept = suppressed.exclude(table, frame)
+        for warning in suppression_warnings(suppressed.rows):
             context.log.warning(warning)
         return kept
 

@@ -185,7 +185,7 @@ class WriteMetadata(MetadataRecord):
     profiled_rows: int | None = _key(ROWS, _integer)
     """Number of rows in the column profile."""
     partitions: tuple[str, ...] = _texts_key("partitions")
-    left_out_rows: int | None = _key("left_out_rows", _count)
+    suppressed_rows: int | None = _key("left_out_rows", _count)
     """Input rows of erased data subjects."""
     spark_page: str | None = _key("spark_page", _text, dg.MetadataValue.url)
     """URL of the Spark UI on a cluster."""
@@ -208,14 +208,14 @@ class QuarantineMetadata(MetadataRecord):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RefusalMetadata(MetadataRecord):
+class BlockedMetadata(MetadataRecord):
     """A blocked write: the published snapshot and the branch with the candidate.
 
     `branch` is empty if nothing was staged, and None in other metadata.
     """
 
     branch: str | None = _key("iceberg/refused_branch", _text)
-    refused_snapshot_id: int | None = _snapshot_key("iceberg/refused_snapshot_id")
+    candidate_snapshot_id: int | None = _snapshot_key("iceberg/refused_snapshot_id")
     snapshot_id: int | None = _snapshot_key("iceberg/snapshot_id")
     failed_rules: str | None = _key("failed_rules", _text)
 
@@ -305,7 +305,7 @@ class LandingMetadata(MetadataRecord):
     archived: tuple[str, ...] = _texts_key("archived")
     unsettled: tuple[str, ...] = _texts_key("unsettled")
     warnings: tuple[str, ...] = _texts_key("warnings")
-    left_out_rows: int | None = _key("left_out_rows", _count)
+    suppressed_rows: int | None = _key("left_out_rows", _count)
     """Rows of erased data subjects."""
 
 

@@ -29,8 +29,8 @@ from lakehouse.orchestration.asset_checks import (
 )
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.asset_specs import table_spec
-from lakehouse.orchestration.blocked_tables import need_full_check, note_refused
-from lakehouse.orchestration.failure_texts import refusal
+from lakehouse.orchestration.blocked_tables import need_full_check, note_blocked
+from lakehouse.orchestration.failure_texts import blocked_failure
 from lakehouse.orchestration.io_manager import IcebergIOManager, run_partitions
 from lakehouse.orchestration.metadata_keys import WriteMetadata
 from lakehouse.orchestration.partitions.partition_bounds import (
@@ -48,8 +48,8 @@ from lakehouse.orchestration.withheld_values import (
     values_withheld,
 )
 from lakehouse.orchestration.written_metadata import (
+    quarantine_counts,
     quarantined_metadata,
-    refused_rows,
     rows_by_partition,
     written_metadata,
 )
@@ -208,10 +208,10 @@ class _Step:
             context.log_event(_quarantine_event(io, table.quarantine, outcome.quarantined))
         if isinstance(outcome, Refused):
             bounds = computed_bounds(context.run.tags) if self.keys else ()
-            note_refused(context.instance, context.run.run_id, table, bounds, written.read)
+            note_blocked(context.instance, context.run.run_id, table, bounds, written.read)
             yield from checks
-            metadata = {**refused_rows(table, outcome).to_metadata(), **written.metadata}
-            raise refusal(outcome, context.run.run_id, metadata, evaluated)
+            metadata = {**quarantine_counts(table, outcome).to_metadata(), **written.metadata}
+            raise blocked_failure(outcome, context.run.run_id, metadata, evaluated)
         result = dg.MaterializeResult[Any](
             asset_key=asset_key(table.name),
             metadata={

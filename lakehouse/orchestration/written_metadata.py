@@ -58,14 +58,14 @@ def written_metadata(
         nr_rows=nr_rows(outcome),
         inputs={name: pin_metadata(pin) for name, pin in outcome.pins.items()},
         partitions=tuple(outcome.partitions),
-        left_out_rows=sum(outcome.suppressed_rows.values()) or None,
+        suppressed_rows=sum(outcome.suppressed_rows.values()) or None,
         **_counts(outcome),
         **_scanned(outcome.pins.values()),
     )
     return {
         **written.to_metadata(),
         **outcome.profile,
-        **refused_rows(table, outcome).to_metadata(),
+        **quarantine_counts(table, outcome).to_metadata(),
     }
 
 
@@ -88,12 +88,14 @@ def rows_by_partition(
     return rows if rows and is_complete else {}
 
 
-def left_out_warnings(rows: Mapping[str, int]) -> list[str]:
+def suppression_warnings(rows: Mapping[str, int]) -> list[str]:
     """Return a warning for each table with omitted rows of erased data subjects."""
     warnings = []
     for table, count in sorted(rows.items()):
         noun = "row" if count == 1 else "rows"
-        warnings.append(f"{count:,} {noun} of {table} are of people who were erased: left out.")
+        warnings.append(
+            f"{count:,} {noun} of {table} are of people who were erased: suppressed."
+        )
     return warnings
 
 
@@ -148,7 +150,7 @@ def table_metadata(
     )
 
 
-def refused_rows(table: "IcebergTable", outcome: Outcome) -> QuarantineMetadata:
+def quarantine_counts(table: "IcebergTable", outcome: Outcome) -> QuarantineMetadata:
     """Return the quarantine statistics of a write; empty without a quarantine."""
     if table.quarantine is None:
         return QuarantineMetadata()
@@ -161,7 +163,7 @@ def refused_rows(table: "IcebergTable", outcome: Outcome) -> QuarantineMetadata:
             evaluated_rows = result.total_rows
     quarantined = outcome.quarantined or Quarantined(table.quarantine.name, 0, 0, None)
     # Each run evaluates the rows outside of partitions again.
-    evaluated_rows -= quarantined.outside_rows - quarantined.left_out_rows
+    evaluated_rows -= quarantined.outside_rows - quarantined.unevaluated_rows
     return QuarantineMetadata(
         rows=quarantined.rows,
         new_rows=quarantined.new_rows,

@@ -23,8 +23,8 @@ from lakehouse.iceberg.erasure.arrow_ids import (
     match_ids,
     match_values,
 )
+from lakehouse.ingestion.feed_lock import lock_feed
 from lakehouse.ingestion.found_rows import FoundRows, Open, find_rows
-from lakehouse.ingestion.ingest_attempt import lock_feed
 from lakehouse.ingestion.rewrite_file import Rewriting, RowNumbers, look_into
 from lakehouse.ingestion.rewritten_files import (
     NOTHING,

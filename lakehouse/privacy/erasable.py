@@ -30,8 +30,8 @@ class Erasable:
     readers: Mapping[str, Collection[str]]
     """By table, the tables that read it incrementally."""
     audit: IcebergTable
-    project: MakeDefinitions
-    """Makes the definitions that recompute tables."""
+    make_definitions: MakeDefinitions
+    """Makes the definitions of Dagster that recompute tables."""
 
     @property
     def dependents(self) -> dict[str, set[str]]:

@@ -52,14 +52,21 @@ class Erasure:
     """When this call had deleted all rows in tables and delivered files."""
     not_emptied: tuple[str, ...] = ()
     """Files that could not be emptied as requested, each with the reason."""
-    proof: Report | None = None
-    is_over: bool = False
-    """Whether this call has nothing left to do."""
+    search_report: Report | None = None
+    """The search for the people after their erasure, whether it found something or not."""
+    is_stopped: bool = False
+    """Whether the next steps are skipped: the request is complete, has to wait, or failed its
+    search.
+    """
 
     @property
-    def failed_proof(self) -> Report | None:
+    def failed_search(self) -> Report | None:
         """The search that found something; None without a search, or if it is a proof."""
-        return self.proof if self.proof and not self.proof.is_proof else None
+        return (
+            self.search_report
+            if self.search_report and not self.search_report.is_proof
+            else None
+        )
 
     def keep(self, record: ErasureRecord) -> None:
         """Store the record for the next call."""
@@ -115,7 +122,7 @@ class Erasure:
         """Record the caller's confirmation for the call that completes the request."""
         if self.how.is_elsewhere_done:
             done = tuple(place.place for place in self.record.external_places)
-            self.keep(replace(self.record, seen_to=done))
+            self.keep(replace(self.record, confirmed_places=done))
 
     def end(self) -> None:
         """Destroy the values of a completed request."""
@@ -123,4 +130,4 @@ class Erasure:
         if is_sealed(settings, request_id):
             self.audit(self.action("values_destroyed"))
         destroy(settings, request_id)
-        self.is_over = True
+        self.is_stopped = True

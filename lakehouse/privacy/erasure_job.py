@@ -96,8 +96,8 @@ class Eraser:
         with _values_withheld(request_id):
             erasure = erase(erasable, request_id, (), how, progress=progress)
         metadata = metadata_of(erasure)
-        if erasure.failed_proof:
-            failed = _not_proved(erasure.request, erasure.failed_proof.obstacles)
+        if erasure.failed_search:
+            failed = _not_proved(erasure.request, erasure.failed_search.obstacles)
             raise dg.Failure(str(failed), metadata, allow_retries=False) from failed
         context.log.info(f"{request_id} is {erasure.request.state}.")
         context.add_output_metadata(metadata)
@@ -201,7 +201,7 @@ def _not_proved(request: Request, obstacles: Sequence[str]) -> ErasureFailed:
 
 def metadata_of(erasure: "Erasure") -> dict[str, Any]:
     """Return the state of a request as metadata: counts by table and place, no value."""
-    request, record, proof = erasure.request, erasure.record, erasure.proof
+    request, record, report = erasure.request, erasure.record, erasure.search_report
     pending = request.physical_due_at
     return ErasureMetadata(
         request=request.request_id,
@@ -221,13 +221,13 @@ def metadata_of(erasure: "Erasure") -> dict[str, Any]:
             }
             for place in record.places
         },
-        waiting=record.waiting,
+        waiting=record.pending_removals,
         unreachable=tuple(
             f"{one.place}: {one.owner}, until {one.until.isoformat()}"
             for one in request.unreachable
         ),
-        searched_files=proof.files if proof else None,
-        searched_bytes=proof.size_bytes if proof else None,
-        findings=tuple(map(str, proof.findings)) if proof else (),
-        gaps=tuple(map(str, proof.gaps)) if proof else (),
+        searched_files=report.files if report else None,
+        searched_bytes=report.size_bytes if report else None,
+        findings=tuple(map(str, report.findings)) if report else (),
+        gaps=tuple(map(str, report.gaps)) if report else (),
     ).to_metadata()

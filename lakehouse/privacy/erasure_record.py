@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from typing import ClassVar
 
 from lakehouse.privacy.folder import check_request_id, privacy_folder
 from lakehouse.privacy.places.scrubbed_place import ScrubbedPlace
@@ -32,9 +33,23 @@ class UnreadableFile:
     why: str
 
 
+_STORED_NAMES = {
+    "finished_sums": "anew",
+    "confirmed_places": "seen_to",
+    "pending_removals": "waiting",
+}
+"""Keys in the file that differ from the names of fields."""
+
+
+def _stored_name(field_name: str) -> str:
+    return _STORED_NAMES.get(field_name, field_name)
+
+
 @dataclass(frozen=True)
 class ErasureRecord:
     """The result of a request so far."""
+
+    __pydantic_config__: ClassVar = {"alias_generator": _stored_name}
 
     erased_at: datetime | None = None
     """When the people were added to the suppression list."""
@@ -58,17 +73,17 @@ class ErasureRecord:
     """Tables that keep their sums, as declared, or are computed only from such tables."""
     main_snapshots: Mapping[str, int] = field(default_factory=dict)
     """The last snapshot of main without them, by table."""
-    anew: tuple[str, ...] = ()
-    """Tables of sums that are done, until more rows are deleted from main."""
+    finished_sums: tuple[str, ...] = ()
+    """Tables of sums that need no recomputation, unless more rows are deleted from main."""
     is_recomputed: bool = False
     """Whether these are all tables of sums."""
     places: tuple[ScrubbedPlace, ...] = ()
     """The last result of each place outside of tables and delivered files."""
-    seen_to: tuple[str, ...] = ()
+    confirmed_places: tuple[str, ...] = ()
     """Places outside of the lakehouse that are confirmed as done, until more rows are deleted."""
     folders: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Current and former folders of tables."""
-    waiting: tuple[str, ...] = ()
+    pending_removals: tuple[str, ...] = ()
     """What could not be removed from files yet, and why."""
 
     @property
@@ -84,7 +99,9 @@ class ErasureRecord:
     @property
     def unattended(self) -> tuple[ScrubbedPlace, ...]:
         """Those places that are not confirmed as done."""
-        return tuple(place for place in self.external_places if place.place not in self.seen_to)
+        return tuple(
+            place for place in self.external_places if place.place not in self.confirmed_places
+        )
 
 
 def is_external(place: ScrubbedPlace) -> bool:

@@ -21,17 +21,22 @@ from lakehouse.privacy.delivered_files import (
 from lakehouse.privacy.erasable import Erasable, people_in
 from lakehouse.privacy.erasure import Erasure
 from lakehouse.privacy.erasure_record import ErasedFile, ErasureRecord
+from lakehouse.privacy.erasure_search import (
+    Folders,
+    folders_of_holders,
+    search_persons,
+    unread_tables,
+)
 from lakehouse.privacy.folder import hmac_key
-from lakehouse.privacy.gone import GonePerson, add_gone
 from lakehouse.privacy.holders import subject_of
 from lakehouse.privacy.identity import Identity, Named, find_people
 from lakehouse.privacy.places.left_folders import wait_for_spark
-from lakehouse.privacy.places.scrub import scrub_places
+from lakehouse.privacy.places.mask_files import scrub_places
 from lakehouse.privacy.places.scrubbed_place import ScrubbedPlace
-from lakehouse.privacy.proof import Folders, folders_of_holders, prove, unread_tables
 from lakehouse.privacy.recompute import find_sums, recompute_tables
 from lakehouse.privacy.requests import Unreachable
 from lakehouse.privacy.sealed_values import SealedValues, seal, unseal
+from lakehouse.privacy.suppressed_people import SuppressedPerson, add_suppressed
 from lakehouse.privacy.table_values import shared_values
 from lakehouse.spark.spark_session import collect_garbage
 from lakehouse.tables.person import folded, person_hmac
@@ -45,7 +50,7 @@ def remove_unseen(erasable: Erasable, folders: Folders) -> Iterator[ScrubbedPlac
     A version of a file that any table references stays: the file was removed by mistake, and can
     be restored. Folders outside of the table's location and the deployment's bucket are skipped.
 
-    :raises LakehouseError: if S3 refuses to delete a version.
+    :raises LakehouseError: if S3 denies the deletion of a version.
     """
     if erasable.settings.deployment != "aws":
         return
@@ -110,7 +115,7 @@ def identify(erasure: Erasure) -> None:
     erasure.note_places(tuple(unread_tables(erasure.erasable)))
     if erasure.record.unattended:
         # Tables that cannot be searched can contain them.
-        erasure.is_over = True
+        erasure.is_stopped = True
         return
     erasure.move("not_found")
     erasure.end()
@@ -156,7 +161,9 @@ def suppress_people(erasure: Erasure) -> None:
             for name in sorted({own_name, subject.name}):
                 hmacs.append(person_hmac(key, name, value))
             for name in sorted(names):
-                suppressed.append(GonePerson(name, person_hmac(key, name, value), erased_at))
+                suppressed.append(
+                    SuppressedPerson(name, person_hmac(key, name, value), erased_at)
+                )
         for name, values in person.personal.items():
             own = sorted(map(folded, values - erasure.shared))
             personal += [person_hmac(key, name, value) for value in own if value]
@@ -168,7 +175,7 @@ def suppress_people(erasure: Erasure) -> None:
             personal_hmacs=tuple(dict.fromkeys(personal)),
         )
     )
-    add_gone(erasable.settings, suppressed)
+    add_suppressed(erasable.settings, suppressed)
 
 
 def erase_files(erasure: Erasure) -> None:
@@ -223,7 +230,7 @@ def _not_emptied(erasure: Erasure, named: Mapping[str, str]) -> tuple[str, ...]:
 def erase_rows(erasure: Erasure) -> None:
     """Delete the rows of the people from all branches and tags, sources first."""
     erasable = erasure.erasable
-    erasure.keep(replace(erasure.record, waiting=()))
+    erasure.keep(replace(erasure.record, pending_removals=()))
     for holder, persons in erasable.holders(erasure.persons):
         people = people_in(holder, persons, erasure.shared)
         table = erasable.tables[holder.table]
@@ -253,21 +260,21 @@ def _with_rows(record: ErasureRecord, deleted: DeletedRows) -> ErasureRecord:
             main_snapshots[deleted.table] = erased.snapshot_id
     for ref, rows in in_commits.items():
         by_ref[ref] = max(by_ref.get(ref, 0), rows)
-    waiting = [f"{deleted.table}: {ref}: {why}" for ref, why in deleted.skipped.items()]
+    pending = [f"{deleted.table}: {ref}: {why}" for ref, why in deleted.skipped.items()]
     former_tags = record.tags.get(deleted.table, ())
     tags = tuple(dict.fromkeys((*former_tags, *deleted.moved_tags, *deleted.dropped)))
     has_new = main_snapshots != record.main_snapshots
     return replace(
         record,
         # The new rows can be in those places too.
-        seen_to=() if has_new else record.seen_to,
+        confirmed_places=() if has_new else record.confirmed_places,
         rows={**record.rows, deleted.table: by_ref} if by_ref else record.rows,
         snapshots=snapshots,
         tags={**record.tags, deleted.table: tags} if tags else record.tags,
         main_snapshots=main_snapshots,
-        anew=() if has_new else record.anew,
+        finished_sums=() if has_new else record.finished_sums,
         is_recomputed=record.is_recomputed and not has_new,
-        waiting=(*record.waiting, *waiting),
+        pending_removals=(*record.pending_removals, *pending),
     )
 
 
@@ -288,12 +295,14 @@ def recompute_sums(erasure: Erasure) -> None:
             replace(
                 record,
                 recomputed=tuple(dict.fromkeys(recomputed)),
-                anew=(*record.anew, table),
+                finished_sums=(*record.finished_sums, table),
             )
         )
 
     request_id = erasure.request.request_id
-    recompute_tables(erasable, request_id, sums, deleted_rows, done=record.anew, on_done=keep)
+    recompute_tables(
+        erasable, request_id, sums, deleted_rows, done=record.finished_sums, on_done=keep
+    )
     kept = sums.kept or record.kept
     erasure.keep(replace(erasure.record, kept=kept, is_recomputed=True))
 
@@ -311,7 +320,7 @@ def scrub(erasure: Erasure) -> None:
         erasable.settings,
         erasable.by_all_names(erasure.persons),
         erasure.shared,
-        gone_at=erasure.deleted_at,
+        erased_at=erasure.deleted_at,
     )
     erasure.note_places((*scrubbed, *unread_tables(erasable)))
 
@@ -352,14 +361,14 @@ def remove_physically(erasure: Erasure) -> None:
     ]
     # The text of a foreign error can contain data.
     reasons = [f"{one.table}: {one.step}: {one.error or one.reason}" for one in retained]
-    waiting = tuple(dict.fromkeys((*erasure.record.waiting, *reasons)))
-    erasure.keep(replace(erasure.record, waiting=waiting))
-    if not waiting:
+    pending = tuple(dict.fromkeys((*erasure.record.pending_removals, *reasons)))
+    erasure.keep(replace(erasure.record, pending_removals=pending))
+    if not pending:
         erasure.audit(erasure.action("physically_deleted"))
         return
     erasure.audit(erasure.action("pending_physical"))
     erasure.move("pending_physical", physical_due_at=_due_at(retained))
-    erasure.is_over = True
+    erasure.is_stopped = True
 
 
 def _due_at(retained: Iterable[StepResult]) -> datetime:
@@ -372,9 +381,9 @@ def _due_at(retained: Iterable[StepResult]) -> datetime:
 
 
 def verify_all(erasure: Erasure) -> None:
-    """Prove that the people are erased; without a proof the request stays in its state."""
-    erasure.proof = prove(erasure.erasable, erasure.persons, erasure.record)
-    erasure.is_over = erasure.failed_proof is not None
+    """Search for the people everywhere; if any is found, the request stays in its state."""
+    erasure.search_report = search_persons(erasure.erasable, erasure.persons, erasure.record)
+    erasure.is_stopped = erasure.failed_search is not None
 
 
 def conclude(erasure: Erasure) -> None:
@@ -389,9 +398,9 @@ def conclude(erasure: Erasure) -> None:
         erasure.audit(erasure.action("exception", counts={"places": len(unreachable)}))
         erasure.move("exception", unreachable=unreachable)
         return
-    assert erasure.proof is not None
-    counts = {"files": erasure.proof.files, "bytes": erasure.proof.size_bytes}
-    counts["shared"] = len(erasure.proof.shared)
+    assert erasure.search_report is not None
+    counts = {"files": erasure.search_report.files, "bytes": erasure.search_report.size_bytes}
+    counts["shared"] = len(erasure.search_report.shared)
     erasure.audit(erasure.action("verified", counts=counts))
     erasure.move("verified")
     erasure.end()

@@ -125,7 +125,7 @@ def recompute_tables(
     if not set(sums.names) - set(done):
         return
 
-    definitions = erasable.project(lambda: erasable.settings)
+    definitions = erasable.make_definitions(lambda: erasable.settings)
     affected = _Affected(erasable, request_id, asset_graph(definitions), deleted, {})
     for table in sums.tables:
         keys = affected.keys(table)

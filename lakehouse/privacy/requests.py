@@ -21,10 +21,10 @@ from lakehouse.orchestration.runs.run_result import FINISHED
 from lakehouse.privacy.audit_chain import AuditedAction, append_actions
 from lakehouse.privacy.erasable import Erasable
 from lakehouse.privacy.folder import check_request_id, hmac_key, requests_folder
-from lakehouse.privacy.gone import allow_again, read_gone
 from lakehouse.privacy.holders import subject_of
 from lakehouse.privacy.identity import Named
 from lakehouse.privacy.sealed_values import SealedValues, seal
+from lakehouse.privacy.suppressed_people import allow_again, read_suppressed
 from lakehouse.settings import Settings
 from lakehouse.storage.file_lock import brief_lock
 from lakehouse.storage.json_files import read_json, write_json
@@ -42,7 +42,7 @@ def allow_people(erasable: Erasable, named: Sequence[Named], *, by: str, why: st
     """
     settings, now = erasable.settings, datetime.now(UTC)
     key = hmac_key(settings, is_needed=True)
-    listed = read_gone(settings).erased_at
+    listed = read_suppressed(settings).erased_at
     allowed = []
     for number, one in enumerate(named, start=1):
         subject = subject_of(erasable.subjects, Person(one.column, frozenset()))

@@ -16,7 +16,7 @@ from lakehouse.errors import LakehouseError, TableBusy, UsageError
 from lakehouse.iceberg.commit.branch import drop_abandoned_branches
 from lakehouse.iceberg.commit.lock import table_lock
 from lakehouse.iceberg.erasure.delete_rows import count_rows
-from lakehouse.iceberg.erasure.remove_unnamed import WAIT_SECONDS, refuse_where_written
+from lakehouse.iceberg.erasure.remove_unnamed import WAIT_SECONDS, require_not_written
 from lakehouse.iceberg.metadata.snapshots import MAIN
 from lakehouse.orchestration.runs.instance import open_instance
 from lakehouse.orchestration.runs.orphaned_runs import fail_orphaned_runs
@@ -26,6 +26,7 @@ from lakehouse.privacy.delivered_files import find_in_files
 from lakehouse.privacy.erasable import Erasable, people_in
 from lakehouse.privacy.erasure import Erasure, How
 from lakehouse.privacy.erasure_record import read_record
+from lakehouse.privacy.erasure_search import unread_tables
 from lakehouse.privacy.erasure_steps import (
     close_logically,
     conclude,
@@ -42,9 +43,8 @@ from lakehouse.privacy.erasure_steps import (
 )
 from lakehouse.privacy.folder import check_request_id, erase_lock, privacy_folder
 from lakehouse.privacy.identity import Identity, Named, find_people
-from lakehouse.privacy.places.scrub import scrub_places
+from lakehouse.privacy.places.mask_files import scrub_places
 from lakehouse.privacy.places.scrubbed_place import ScrubbedPlace
-from lakehouse.privacy.proof import unread_tables
 from lakehouse.privacy.recompute import find_sums
 from lakehouse.privacy.requests import open_request, read_request, read_requests
 from lakehouse.privacy.table_values import shared_values
@@ -87,7 +87,7 @@ def erase(
     """
     check_request_id(request_id)
     if how.now:
-        refuse_now(erasable)
+        require_no_writers(erasable)
     privacy_folder(erasable.settings)
     is_locked = LakehouseError(
         f"Another process erases people from this home; expected one at a time for {request_id}.",
@@ -96,7 +96,7 @@ def erase(
     with file_lock(erase_lock(erasable.settings), _LOCK_SECONDS, is_locked):
         erasure = _open(erasable, request_id, named, how, progress)
         for title, step in STEPS:
-            if erasure.is_over:
+            if erasure.is_stopped:
                 break
             with progress(title):
                 step(erasure)
@@ -127,7 +127,7 @@ def _open(
     return Erasure(erasable, request, how, record, found=tuple(found))
 
 
-def refuse_now(erasable: Erasable) -> None:
+def require_no_writers(erasable: Erasable) -> None:
     """Check that nothing is being written.
 
     :raises TableBusy: names the run, or the table and the branch.
@@ -144,7 +144,7 @@ def refuse_now(erasable: Erasable) -> None:
         # A branch of a crashed run is no active write.
         with table_lock(erasable.engine, name, WAIT_SECONDS) as log:
             drop_abandoned_branches(erasable.engine, name, log)
-        refuse_where_written(erasable.engine, name)
+        require_not_written(erasable.engine, name)
 
 
 def alive_runs(settings: Settings) -> list[DagsterRun]:

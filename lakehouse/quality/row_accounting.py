@@ -48,13 +48,13 @@ ERASED = "erased"
 """Outcome of a missing row of an erased data subject; reported only if there are any."""
 
 
-def may_have_erased(engine: Engine, source: Pin, left_out: RowFilter) -> bool:
+def may_have_erased(engine: Engine, source: Pin, suppressed: RowFilter) -> bool:
     """Whether rows that were read of a source can belong to erased people; reads metadata only."""
-    return left_out.is_active or _was_erased_since(engine, source)
+    return suppressed.is_active or _was_erased_since(engine, source)
 
 
 def without_erased(
-    engine: Engine, source: Pin, rows: "DataFrame", left_out: RowFilter
+    engine: Engine, source: Pin, rows: "DataFrame", suppressed: RowFilter
 ) -> "DataFrame":
     """Return a pinned source's rows without those erased since and those of erased data
     subjects.
@@ -65,8 +65,8 @@ def without_erased(
         names = list(SOURCE_COLUMNS)
         now = read_main(engine, source.table).select(*names)
         rows = rows.join(now, names, "left_semi").select(*rows.columns)
-    table = left_out.suppression.tables.get(source.table)
-    return rows if table is None else left_out.split(table, rows).rows
+    table = suppressed.suppression.tables.get(source.table)
+    return rows if table is None else suppressed.split(table, rows).rows
 
 
 def _was_erased_since(engine: Engine, source: Pin) -> bool:
@@ -130,7 +130,7 @@ def account(
         may be pending.
     :param increment: for an incremental run, which also accounts for existing rows that it
         removed.
-    :param suppression: erased data subjects: their earlier rows are left out on purpose.
+    :param suppression: erased data subjects: their earlier rows are excluded on purpose.
     """
     if snapshot_id is None:
         return Accounted(None, dict.fromkeys(OUTCOMES, 0))
@@ -171,14 +171,14 @@ def account(
 
 
 def _without_erased(
-    engine: Engine, source: Pin, lost_rows: "DataFrame", left_out: RowFilter
+    engine: Engine, source: Pin, lost_rows: "DataFrame", suppressed: RowFilter
 ) -> "DataFrame | None":
     """Return the lost rows that do not belong to erased data subjects; None without an erasure."""
-    if not may_have_erased(engine, source, left_out):
+    if not may_have_erased(engine, source, suppressed):
         return None
     rows = read(engine, source).selectExpr("*", _IS)
     matching = rows.join(lost_rows.select("__is"), "__is", "left_semi")
-    kept = without_erased(engine, source, matching, left_out)
+    kept = without_erased(engine, source, matching, suppressed)
     return lost_rows.join(kept.select("__is"), "__is", "left_semi")
 
 
@@ -266,16 +266,18 @@ def _with_outcome(
     keys = list(map(identifier, versions.of))
     existing = _existing(engine, target, within)
     # A row may be quarantined several times, but counts once.
-    refused = read_main(engine, target.quarantine.name).selectExpr(_IS, "true AS __refused")
+    quarantined = read_main(engine, target.quarantine.name).selectExpr(
+        _IS, "true AS __quarantined"
+    )
     if not read_history(engine, target.quarantine.name).is_empty:
-        refused = refused.distinct()
+        quarantined = quarantined.distinct()
     if rest:
-        refused = refused.where("false")
+        quarantined = quarantined.where("false")
     if 0 < rest < BROADCAST_KEY_LIMIT:
         # The preserved side of an outer join cannot be broadcast, so the other side is reduced.
         existing = with_keys(existing, rows.selectExpr(*keys), versions.of, rest)
     joined = rows.alias("s").join(existing.alias("v"), same_key(versions.of, "s", "v"), "left")
-    joined = joined.join(refused.alias("q"), expr("s.__is = q.__is"), "left")
+    joined = joined.join(quarantined.alias("q"), expr("s.__is = q.__is"), "left")
     when_pending = when_cleared = ""
     if pending is not None:
         waiting = pending.selectExpr(*key_terms(target, pending)).distinct()
@@ -296,7 +298,7 @@ def _with_outcome(
     is_newer = is_newer_sql(newest, "__existing")
     return joined.selectExpr(
         "s.*",
-        "CASE WHEN __refused THEN 'quarantined' WHEN v.__is = s.__is THEN 'clean' "
+        "CASE WHEN __quarantined THEN 'quarantined' WHEN v.__is = s.__is THEN 'clean' "
         f"WHEN __existing IS NOT NULL AND NOT {is_newer} THEN 'superseded' "
         f"{when_cleared} {when_pending} ELSE 'lost' END AS __outcome",
     )
@@ -327,14 +329,19 @@ def accounted_check(
         engine: Engine,
         history: History | None,
         snapshot: Snapshot | None,
-        gone: SuppressionList,
+        suppression: SuppressionList,
     ) -> dg.AssetCheckResult:
         commit = snapshot.commit if snapshot else None
         if history is None or commit is None or not commit.read:
             computed_id = history.watermark(source.name) if history else None
             state_id = kept_state(engine, source.name, computed_id)
             accounted = account(
-                engine, source, target, state_id, computed_id=computed_id, suppression=gone
+                engine,
+                source,
+                target,
+                state_id,
+                computed_id=computed_id,
+                suppression=suppression,
             )
             return _accounted_result(accounted, commit.partitions if commit else ())
         partitions = partitions_of(commit)
@@ -347,7 +354,7 @@ def accounted_check(
             first=partitions.predicate(target_by),
             computed_id=commit.inputs.get(source.name),
             increment=_increment(history, commit, source.name),
-            suppression=gone,
+            suppression=suppression,
         )
         return _accounted_result(accounted, commit.partitions)
 
@@ -389,7 +396,7 @@ def rows_check(
         engine = io.engine
         run_id = context.run.run_id
         history = read_history(engine, target.name) if engine.catalog.has(target.name) else None
-        result = evaluate(engine, history, _snapshot_of_run(history, run_id), io.gone)
+        result = evaluate(engine, history, _snapshot_of_run(history, run_id), io.suppression)
         if not result.passed:
             note_check_failed(context.instance, run_id, target.name)
         return result

@@ -176,10 +176,10 @@ def _are_all_clean(engine: Engine, target: IcebergTable, sums: _Sums, of_these: 
     if of_these == _OF_ANY and sums[0] != _rows_of(engine, target.name):
         return False
     there = read_main(engine, target.name).where(of_these)
-    return sums == _sums(there) and not _has_refused(engine, target, of_these)
+    return sums == _sums(there) and not _has_quarantined(engine, target, of_these)
 
 
-def _has_refused(engine: Engine, target: IcebergTable, of_these: str) -> bool:
+def _has_quarantined(engine: Engine, target: IcebergTable, of_these: str) -> bool:
     """Whether the quarantine contains any of the rows."""
     quarantine = target.quarantine
     if quarantine is None or not engine.catalog.has(quarantine.name):
@@ -205,8 +205,8 @@ def _with_place(
     quarantined = cleared = superseded = "false"
     if target.quarantine is not None and engine.catalog.has(target.quarantine.name):
         quarantined = "__quarantined"
-        refused = read_main(engine, target.quarantine.name)
-        joined = joined.join(marked(refused, quarantined), _SOURCE, "left")
+        in_quarantine = read_main(engine, target.quarantine.name)
+        joined = joined.join(marked(in_quarantine, quarantined), _SOURCE, "left")
     cleared_rows = read_cleared(engine, target)
     if cleared_rows is not None:
         cleared = "__cleared"
@@ -304,7 +304,7 @@ def source_check(target: IcebergTable, inputs: Mapping[str, Input]) -> dg.AssetC
         engine: Engine,
         history: History | None,
         snapshot: Snapshot | None,
-        gone: SuppressionList,
+        suppression: SuppressionList,
     ) -> dg.AssetCheckResult:
         reads = []
         if history is not None:
@@ -314,7 +314,7 @@ def source_check(target: IcebergTable, inputs: Mapping[str, Input]) -> dg.AssetC
                     reads.append(source_rows)
         if not reads:
             return _places_result(dict.fromkeys(PLACES, 0))
-        return _places_result(count_places(engine, target, reads, gone))
+        return _places_result(count_places(engine, target, reads, suppression))
 
     return rows_check(
         target,

@@ -12,7 +12,10 @@ from lakehouse.iceberg.commit.branch import is_audit
 from lakehouse.iceberg.commit.lock import table_lock
 from lakehouse.iceberg.copy.copy_table import TableCopy, copy_table, main_checksum
 from lakehouse.iceberg.metadata.table_locations import folder_key, path_key
-from lakehouse.recovery.copy_home import check_no_new_erasures, check_records_of_erasures
+from lakehouse.recovery.copy_erasure_records import (
+    check_no_new_erasures,
+    check_records_of_erasures,
+)
 from lakehouse.settings import Settings
 from lakehouse.tables.quoting import meant_name
 
@@ -190,16 +193,16 @@ def _compared(pinned: "dict[str, Table]", target: Settings) -> list[PlannedTable
         return [PlannedTable(name, source) for name, source in pinned.items()]
     catalog = Catalog.of(target)
     known = set(catalog.tables(pinned))
-    tables, refused = [], []
+    tables, unequal = [], []
     for name, source in pinned.items():
         there = _there(source, catalog.load(name)) if name in known else ""
         if there is None:
-            refused.append(name)
+            unequal.append(name)
         else:
             tables.append(PlannedTable(name, source, there))
-    if refused:
+    if unequal:
         raise LakehouseError(
-            f"{place_text(target)} has {', '.join(refused)} with other rows; expected none, or the"
+            f"{place_text(target)} has {', '.join(unequal)} with other rows; expected none, or the"
             " same rows. Nothing was copied.",
             next_step=(
                 "Name the tables that are to be copied, or drop these there"

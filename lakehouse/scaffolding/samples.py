@@ -21,7 +21,7 @@ from lakehouse.ingestion.readers.avro_reader import arrow_of_avro, avro_fields, 
 from lakehouse.ingestion.readers.byte_source import (
     Readable,
     read_head,
-    refuse_damaged,
+    reject_damaged,
     unpacked,
 )
 from lakehouse.ingestion.readers.csv_first_row import header_names
@@ -136,7 +136,7 @@ def _open(path: Path, max_rows: int) -> SampleFile:
 
 
 def _open_csv(path: Path, file_format: str, content: Readable) -> SampleFile:
-    head = refuse_damaged(lambda: read_head(content))
+    head = reject_damaged(lambda: read_head(content))
     feeds = [Feed("sample", ["column"], "bronze.sample", delimiter=sign) for sign in DELIMITERS]
     headers = {feed.delimiter: header_names(feed, head) for feed in feeds}
     # The delimiter that gives most names; the first one of several.

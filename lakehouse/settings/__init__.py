@@ -231,18 +231,18 @@ class Settings:
         return self.home / "dagster"
 
 
-def _folder(name: str, value: str, refused: str) -> Path:
+def _folder(name: str, value: str, excluded: str) -> Path:
     # Stored in metadata: a path with `..` would depend on a folder that may be removed.
     path = Path(os.path.normpath(Path(value).expanduser().absolute()))
     forbidden = [
         character
         for character in str(path)
-        if character in refused or not character.isprintable()
+        if character in excluded or not character.isprintable()
     ]
     if forbidden:
         raise SettingsError(
             f"{name} is {str(path)!r}, with {', '.join(map(repr, dict.fromkeys(forbidden)))} in it;"
-            f" expected a path without control characters and without {' '.join(refused)}.",
+            f" expected a path without control characters and without {' '.join(excluded)}.",
             next_step=(
                 "They have a special meaning in file addresses. Set it to another folder."
             ),

@@ -30,7 +30,7 @@ DRIVER_PORTS = 3 * DRIVERS
 """Ports for each driver, its block manager and its UI."""
 ARCHIVE_PYTHON = "bin/python"
 """Path of the `python` in an archive for executors."""
-REFUSED_CONFIGURATION = {
+FORBIDDEN_CONFIGURATION = {
     "spark.master": "LAKEHOUSE_SPARK_MASTER sets it",
     "spark.remote": "SPARK_REMOTE sets it",
     "spark.driver.memory": "LAKEHOUSE_SPARK_MEMORY sets it",
@@ -162,10 +162,10 @@ def _configuration(text: str) -> Iterator[tuple[str, str]]:
         if not equals or not re.fullmatch(r"spark\.[\w.-]+", name):
             # The value can contain a secret.
             raise _no_configuration(f"has no name=value as entry {number} of {len(entries)}")
-        if name in REFUSED_CONFIGURATION:
+        if name in FORBIDDEN_CONFIGURATION:
             raise SettingsError(
                 f"LAKEHOUSE_SPARK_CONF sets {name}, which is not to be set there:"
-                f" {REFUSED_CONFIGURATION[name]}.",
+                f" {FORBIDDEN_CONFIGURATION[name]}.",
                 next_step="Leave it out.",
             )
         yield name, value

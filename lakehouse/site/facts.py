@@ -9,7 +9,7 @@ from lakehouse.alerts.incidents import Incident
 from lakehouse.alerts.table_states import Condition, State
 from lakehouse.iceberg.metadata.snapshots import History, Snapshot
 from lakehouse.iceberg.metadata.table_state import ColumnState, TableState
-from lakehouse.iceberg.read.quarantined_rows import RefusedRows
+from lakehouse.iceberg.read.quarantined_rows import QuarantinedRows
 from lakehouse.tables.feed import Feed
 from lakehouse.tables.table import Column, IcebergTable
 from lakehouse.upkeep.upkeep_records import UpkeepRecord
@@ -55,7 +55,7 @@ class TableFacts:
     condition: Condition = field(default_factory=Condition)
     contract: str = ""
     quarantine_of: str = ""
-    quarantined: RefusedRows | None = None
+    quarantined: QuarantinedRows | None = None
     checks: tuple[CheckFacts, ...] = ()
     upkeep: tuple[UpkeepRecord, ...] = ()
 

@@ -17,7 +17,7 @@ from lakehouse.errors import TableDamaged, TableNotFound, TableUnreadable, TypeU
 from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.iceberg.metadata.snapshots import history_of
 from lakehouse.iceberg.metadata.table_state import state_of
-from lakehouse.iceberg.read.quarantined_rows import RefusedRows, count_refused
+from lakehouse.iceberg.read.quarantined_rows import QuarantinedRows, count_quarantined
 from lakehouse.iceberg.upkeep.step_result import StepName
 from lakehouse.orchestration.asset_keys import asset_key, table_name
 from lakehouse.settings import Settings
@@ -120,18 +120,18 @@ def _read_table(catalog: Catalog, name: str, table: IcebergTable | None) -> Tabl
         return TableFacts(name, table, unsupported=str(error))
 
 
-def _read_quarantine(catalog: Catalog, table: IcebergTable) -> RefusedRows | None:
+def _read_quarantine(catalog: Catalog, table: IcebergTable) -> QuarantinedRows | None:
     if table.quarantine is None:
         return None
     name = table.quarantine.name
     try:
         main = history_of(name, catalog.load(name)).main
         if not main or main.rows > _MOST_COUNTED_ROWS:
-            return RefusedRows(table.name, name, main.rows if main else 0)
-        return count_refused(catalog, table)
+            return QuarantinedRows(table.name, name, main.rows if main else 0)
+        return count_quarantined(catalog, table)
     except (TableNotFound, TableUnreadable):
         # The page of the quarantine itself states the reason.
-        return RefusedRows(table.name, name)
+        return QuarantinedRows(table.name, name)
 
 
 def _read_incidents(settings: Settings) -> list[Incident]:

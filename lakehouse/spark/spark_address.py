@@ -22,7 +22,7 @@ def place_of(remote: str) -> str:
 def problem_of(remote: str) -> str:
     """Return why nothing answers at a Spark Connect address; nothing where something does."""
     address = urlsplit(remote)
-    return _refusal(address.hostname or "", address.port or CONNECT_PORT)
+    return _connection_problem(address.hostname or "", address.port or CONNECT_PORT)
 
 
 def require_connect(remote: str) -> None:
@@ -40,7 +40,7 @@ def require_connect(remote: str) -> None:
 
 def require_master(master: str) -> None:
     """Raise SetupError if no host of a standalone or Kubernetes master answers."""
-    problems = [_refusal(host, port) for host, port in _hosts(master)]
+    problems = [_connection_problem(host, port) for host, port in _hosts(master)]
     if problems and all(problems):
         raise SetupError(
             f"LAKEHOUSE_SPARK_MASTER is {master}, which does not answer: {problems[0]};"
@@ -62,7 +62,7 @@ def _hosts(master: str) -> list[tuple[str, int]]:
     return []
 
 
-def _refusal(host: str, port: int) -> str:
+def _connection_problem(host: str, port: int) -> str:
     try:
         with socket.create_connection((host, port), timeout=_SECONDS):
             return ""

@@ -52,7 +52,7 @@ def temporary_folder(settings: Settings, *, is_server: bool = False) -> Path:
 
 
 def prepare_temporary_folder(settings: Settings, *, is_server: bool = False) -> None:
-    """Make that folder empty, and remove those of processes of this host that are gone."""
+    """Make that folder empty, and remove those of ended processes of this host."""
     keep_private()
     settings.make_home()
     own = temporary_folder(settings, is_server=is_server)

@@ -30,7 +30,7 @@ def read_json(file: Path, kind: Any) -> Any:
 
 def write_json(file: Path, value: Any, kind: Any, *, indent: int | None = None) -> None:
     """Write a value of a type as a JSON file, atomically."""
-    content = type_adapter(kind).dump_python(value, mode="json")
+    content = type_adapter(kind).dump_python(value, mode="json", by_alias=True)
     text = json.dumps(content, ensure_ascii=False, indent=indent)
     replace_text(file, f"{text}\n")
 

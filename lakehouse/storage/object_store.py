@@ -141,7 +141,7 @@ class ObjectStore(ABC):
 
     @property
     @abstractmethod
-    def refusals(self) -> tuple[type[Exception], ...]:
+    def object_errors(self) -> tuple[type[Exception], ...]:
         """Exceptions that concern one object; other objects may still be accessible."""
 
     @abstractmethod
@@ -322,7 +322,7 @@ class LocalObjectStore(ObjectStore):
     poll_seconds: float = 0.25
 
     @property
-    def refusals(self) -> tuple[type[Exception], ...]:
+    def object_errors(self) -> tuple[type[Exception], ...]:
         return (OSError,)
 
     def objects(self, prefix: str) -> list[StoredObject]:

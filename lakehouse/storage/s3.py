@@ -58,7 +58,7 @@ class S3ObjectStore(ObjectStore):
     """A listing of up to 1,000 keys is one paid request."""
 
     @property
-    def refusals(self) -> tuple[type[Exception], ...]:
+    def object_errors(self) -> tuple[type[Exception], ...]:
         """Errors that S3 returns; a connection error would affect every object."""
         from boto3 import exceptions
         from botocore.exceptions import ClientError

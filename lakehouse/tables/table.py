@@ -86,7 +86,7 @@ class IcebergTable(TableDeclaration):
         ]
         return IcebergTable(
             name=self.quarantine_name or f"{self.name}_quarantine",
-            comment=f"Rows that the rules of {self.name} refused, as they were delivered.",
+            comment=f"Rows that the rules of {self.name} rejected, as they were delivered.",
             columns=(*delivered, *_QUARANTINE_COLUMNS),
             write=Merge(on=("_row_key",), stamp="_quarantined_at", prune_by=("_source_file",)),
             subject=self.subject,
@@ -103,7 +103,7 @@ _QUARANTINE_COLUMNS = (
     Column(
         "_row_key",
         "string",
-        "What identifies the refused row: a hash of its source file, content and row.",
+        "What identifies the rejected row: a hash of its source file, content and row.",
     ),
     Column("_reasons", "array<string>", "Names of the rules that the row breaks."),
     Column("_source_file", "string", "The delivered file that the row came with."),
@@ -116,7 +116,7 @@ _QUARANTINE_COLUMNS = (
     Column(
         "_quarantined_at",
         "timestamp",
-        "When the row was refused or last changed.",
+        "When the row was rejected or last changed.",
         required=True,
     ),
 )

@@ -186,7 +186,7 @@ def _check_refused_share(table: TableDeclaration) -> None:
     if any(rule.name == REFUSED_SHARE for rule in table.rules):
         raise DeclarationError(
             f"{table.name} has a rule named {REFUSED_SHARE}, as is the check of how many rows"
-            " are refused.",
+            " are rejected.",
             next_step="Give the rule another name=….",
         )
     if share is None:

@@ -347,7 +347,7 @@ def _delivered_columns(feed: Feed) -> list[Column]:
 
 def _collected(trial: Trial) -> TriedTable:
     refused = []
-    for row in _plain_rows(trial.refused):
+    for row in _plain_rows(trial.rejected):
         reasons = tuple(row["_reasons"])
         as_delivered = {
             name: value for name, value in row.items() if name not in _OF_QUARANTINE

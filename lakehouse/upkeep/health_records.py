@@ -10,7 +10,7 @@ import dagster as dg
 from lakehouse.errors import TableNotFound, TableUnreadable
 from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.iceberg.catalog.engine import Engine
-from lakehouse.iceberg.commit.branch import is_audit, is_refused
+from lakehouse.iceberg.commit.branch import is_audit, is_blocked
 from lakehouse.iceberg.metadata.health_measurement import read_table_health
 from lakehouse.iceberg.metadata.measured_health import SnapshotPin, TableHealth
 from lakehouse.iceberg.metadata.time_series import Point, Series
@@ -123,7 +123,7 @@ def health_metrics(health: TableHealth) -> _Metrics:
         "lost_metadata_files": None if unreferenced is None else len(unreferenced),
         "branches": len(branches),
         "audit_branches": len(list(filter(is_audit, branches))),
-        "refused_branches": len(list(filter(is_refused, branches))),
+        "refused_branches": len(list(filter(is_blocked, branches))),
         "tags": len(health.refs) - len(branches),
     }
 

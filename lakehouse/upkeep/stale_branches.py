@@ -8,7 +8,7 @@ from lakehouse.iceberg.commit.branch import (
     begun_at,
     drop_abandoned_branches,
     drop_branch,
-    is_refused,
+    is_blocked,
     kept_until,
 )
 from lakehouse.iceberg.metadata.measured_health import RefHealth
@@ -29,7 +29,7 @@ def plan_branches(inputs: StepInputs) -> PlannedStep:
         names += f" and {len(stale) - 3} more"
     count = count_text(len(stale), "stale branch", "stale branches")
     has_stale = Condition(
-        f"{count}{f': {names}' if names else ''} (refused ones of more than"
+        f"{count}{f': {names}' if names else ''} (blocked ones of more than"
         f" {in_days(inputs.policy.refused_for)}, and those of dead writers)",
         bool(stale),
     )
@@ -38,7 +38,7 @@ def plan_branches(inputs: StepInputs) -> PlannedStep:
     work = partial(
         drop_stale_branches,
         table=inputs.health.table,
-        refused_before=inputs.now - inputs.policy.refused_for,
+        blocked_before=inputs.now - inputs.policy.refused_for,
     )
     return inputs.planned(_STEP, [has_stale], work, not_before=next_end)
 
@@ -53,18 +53,18 @@ def stale_branches(inputs: StepInputs) -> list[RefHealth]:
     return stale
 
 
-def drop_stale_branches(engine: Engine, table: str, *, refused_before: datetime) -> StepResult:
+def drop_stale_branches(engine: Engine, table: str, *, blocked_before: datetime) -> StepResult:
     """Drop the branches of dead writers and of old blocked writes; keep users' branches."""
-    return run_step(table, _STEP, lambda: _drop(engine, table, refused_before))
+    return run_step(table, _STEP, lambda: _drop(engine, table, blocked_before))
 
 
-def _drop(engine: Engine, table: str, refused_before: datetime) -> StepResult:
+def _drop(engine: Engine, table: str, blocked_before: datetime) -> StepResult:
     with free_lock(engine, table) as log:
         before = read_history(engine, table).refs.keys()
         drop_abandoned_branches(engine, table, log)
-        for branch in filter(is_refused, before):
+        for branch in filter(is_blocked, before):
             begun = begun_at(branch)
-            if begun and begun < refused_before:
+            if begun and begun < blocked_before:
                 drop_branch(engine, table, branch)
         dropped = before - read_history(engine, table).refs.keys()
     if not dropped:

@@ -17,7 +17,7 @@ from lakehouse.alerts.alert_routes import Route, Routes, name_of
 from lakehouse.alerts.alert_state import AlertState, Queue, read_state, write_state
 from lakehouse.alerts.dispatch import (
     Dispatcher,
-    after_refusal,
+    after_failure,
     route_alerts,
     summarize,
 )
@@ -65,7 +65,7 @@ def test_many_waiting_messages_are_one_summary(number: int, received: int) -> No
     assert state.undelivered == 0
 
 
-def test_a_refused_summary_is_sent_later_with_further_messages() -> None:
+def test_a_failed_summary_is_sent_later_with_further_messages() -> None:
     sink = Recorder(Steps(10**6), "json-1", is_down=True)
     state = deliver(AlertState(queues={"json-1": Queue(tuple(alerts(AT_ONCE + 1)))}), sink)
     assert state.undelivered == AT_ONCE + 1
@@ -78,12 +78,12 @@ def test_a_refused_summary_is_sent_later_with_further_messages() -> None:
     ]
 
 
-def test_a_refused_message_does_not_block_other_incidents():
+def test_a_failed_message_does_not_block_other_incidents():
     opened, other = alerts(2)
     over = replace(opened, alert_id="over", saying="recovered")
     queue = Queue((opened, over, other))
 
-    assert after_refusal(queue, opened).pending == (other, opened, over)
+    assert after_failure(queue, opened).pending == (other, opened, over)
 
 
 def test_the_queue_of_a_removed_recipient_is_deleted():

@@ -42,7 +42,7 @@ def test_a_later_file_wins_and_of_one_moment_the_last_by_name(try_table: TryTabl
     assert [row["id"] for row in tried.rows] == [3]
 
 
-def test_a_fruit_without_a_name_that_can_be_seen_is_refused(try_table: TryTable) -> None:
+def test_a_fruit_without_a_name_that_can_be_seen_is_rejected(try_table: TryTable) -> None:
     names = ["Apple", "  ", "", "\u3000\u00a0", None]
     tried = try_table("silver.fruits", [fruit("1", name) for name in names])
 
@@ -53,7 +53,7 @@ def test_a_fruit_without_a_name_that_can_be_seen_is_refused(try_table: TryTable)
     ]
 
 
-def test_a_fruit_whose_id_is_no_number_is_refused_as_it_was_delivered(
+def test_a_fruit_whose_id_is_no_number_is_rejected_as_it_was_delivered(
     try_table: TryTable,
 ) -> None:
     tried = try_table(fruits, [fruit("two", "Kiwi", "true"), {"fruit": "Plum"}])

@@ -73,7 +73,7 @@ def run(pipeline: Pipeline, asked: Shown) -> bool:
         ).success
 
 
-def test_a_refused_table_is_held_back_until_its_input_changes(fruits, ask: Ask) -> None:
+def test_a_blocked_table_is_held_back_until_its_input_changes(fruits, ask: Ask) -> None:
     fruits.put("a.csv", "1,Apple,false")
     assert fruits.ingest().success
     fruits.put("b.csv", "2,banana,false", second=1)
@@ -82,8 +82,7 @@ def test_a_refused_table_is_held_back_until_its_input_changes(fruits, ask: Ask) 
 
     message = ask(fruits)
     assert (
-        message
-        == f"silver.fruits is blocked since run {refused.runs[-1].run_id[:8]} refused it. It"
+        message == f"silver.fruits is blocked since run {refused.runs[-1].run_id[:8]}. It"
         " is tried again once its input or its declaration changes, or by `lakehouse retry"
         " TABLE`."
     )
@@ -103,7 +102,7 @@ def test_a_refused_table_is_held_back_until_its_input_changes(fruits, ask: Ask) 
     assert str(ask(fruits)).startswith("Nothing waits")
 
 
-def test_without_dagsters_history_a_refused_table_is_tried_once_more(fruits, ask: Ask) -> None:
+def test_without_dagsters_history_a_blocked_table_is_tried_once_more(fruits, ask: Ask) -> None:
     fruits.put("b.csv", "2,banana,false")
     assert not fruits.ingest().success
     with open_instance(fruits.settings) as instance:

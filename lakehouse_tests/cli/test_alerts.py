@@ -21,7 +21,7 @@ from lakehouse_tests.conftest import settings_at
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
 QUARANTINED = "silver.fruits: 1 row in quarantine"
-BLOCKED = "silver.fruits is blocked: rule excluded_fruit_in_any_spelling refused it"
+BLOCKED = "silver.fruits is blocked by rule excluded_fruit_in_any_spelling"
 
 
 def run_round(home: Path, settings: Settings | None = None) -> list[Alert]:

@@ -7,7 +7,7 @@ from types import ModuleType
 import pytest
 
 from lakehouse.iceberg.commit import branch
-from lakehouse.iceberg.commit.publish_refused import OVERRIDDEN_BY, OVERRIDDEN_FOR
+from lakehouse.iceberg.commit.publish_blocked import OVERRIDDEN_BY, OVERRIDDEN_FOR
 from lakehouse.ingestion import delivery_decisions
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.runs.instance import open_instance
@@ -35,14 +35,14 @@ def fruits(held) -> list[str]:
     return out[1:]
 
 
-def refused_run(home: Path) -> str:
+def find_blocking_run(home: Path) -> str:
     with open_instance(settings_at(home)) as instance:
         return instance.get_runs(limit=1)[0].run_id
 
 
 @pytest.mark.long
-def test_a_refused_run_is_published_by_a_person_who_says_why(held, home: Path) -> None:
-    run_id = refused_run(home)
+def test_a_blocked_run_is_published_by_a_person_who_says_why(held, home: Path) -> None:
+    run_id = find_blocking_run(home)
     command = f"publish silver.fruits --run {run_id[:8]} --by somebody --why"
     ran = held(*command.split(), "it is one")
     assert ran.out == [
@@ -72,7 +72,7 @@ def test_a_refused_run_is_published_by_a_person_who_says_why(held, home: Path) -
 def test_a_publish_that_was_killed_is_finished_by_the_same_command(
     held, home: Path, monkeypatch: pytest.MonkeyPatch, module: ModuleType, step: str
 ) -> None:
-    run_id = refused_run(home)
+    run_id = find_blocking_run(home)
     command = ("publish", "silver.fruits", "--run", run_id[:8], "--by", "somebody", "--why")
     with monkeypatch.context() as killed:
         killed.setattr(module, step, _be_interrupted)
@@ -97,7 +97,7 @@ def _times_published_by_hand(home: Path) -> int:
     return sum("overridden_by" in event.asset_materialization.metadata for event in told)
 
 
-def test_a_run_that_was_not_refused_is_not_published(held) -> None:
+def test_a_run_that_was_not_blocked_is_not_published(held) -> None:
     ran = held(
         "publish", "silver.fruits", "--run", "nothing", "--why", "it was sent by mistake"
     )

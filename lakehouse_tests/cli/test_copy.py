@@ -76,7 +76,7 @@ def test_a_table_that_is_not_there_is_wrong_usage(copy: Copy) -> None:
     assert "did you mean silver.clean?" in ran.err[0]
 
 
-def test_tables_with_other_rows_are_refused_by_name_and_nothing_is_copied(copy, other):
+def test_tables_with_other_rows_are_rejected_by_name_and_nothing_is_copied(copy, other):
     target = Catalog.of(settings_at(other))
     made(target, "silver.clean", 7)
     made(target, "silver.clean_quarantine", 0, 1, 2)

@@ -116,7 +116,7 @@ def test_it_says_where_it_is_and_commands_beside_it_start_no_jvm(live: Live) -> 
 
 
 @pytest.mark.scenario
-def test_a_second_one_on_the_same_home_is_refused(live: Live) -> None:
+def test_a_second_one_on_the_same_home_is_rejected(live: Live) -> None:
     second = live.command("dev", "--port", str(free_port()))
     assert second.status(60) == 2
     assert "runs already on" in second.said

@@ -27,7 +27,7 @@ def test_quarantined_rows_are_counted_and_shown_the_way_to(lakehouse, home):
     assert (ran.code, ran.err) == (0, [])
     (said,) = [line for line in ran.out if "quarantined" in line]
     assert said.startswith(
-        "silver.fruits: 2 of 3 rows were refused and quarantined (66.7 %): castable_id 2; "
+        "silver.fruits: 2 of 3 rows were quarantined (66.7 %): castable_id 2; "
     )
     command = said.partition("look at them with: lakehouse ")[2].split()
     assert "(2 of 2 rows)" in lakehouse(*command).out

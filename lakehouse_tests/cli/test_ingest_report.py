@@ -18,7 +18,7 @@ def refusing(**counts: object) -> AssetResult:
     return AssetResult("silver.sales", "published", metadata)
 
 
-def test_a_row_that_each_run_refuses_counts_once() -> None:
+def test_a_row_that_each_run_quarantines_counts_once() -> None:
     first = refusing(
         rows=5,
         new_rows=5,
@@ -34,14 +34,13 @@ def test_a_row_that_each_run_refuses_counts_once() -> None:
         by_rule={"has_partition": 2, "castable_n": 1},
     )
     assert describe_tables([first, second])[-1].startswith(
-        "silver.sales: 6 of 102 rows were refused and quarantined (5.9 %): castable_n 4,"
-        " has_partition 2; "
+        "silver.sales: 6 of 102 rows were quarantined (5.9 %): castable_n 4, has_partition 2; "
     )
 
 
 def test_a_file_that_was_rejected_was_a_new_one() -> None:
     rejected = RejectedReason("a.csv", "no header.", "rejected/fruits/a.csv")
-    result = IngestResult(Feed("fruits", ["id"], "bronze.fruits"), refused=(rejected,))
+    result = IngestResult(Feed("fruits", ["id"], "bronze.fruits"), unreported=(rejected,))
 
     assert summarize(result)[0] == "Feed fruits: 1 file rejected, and no other new one"
 

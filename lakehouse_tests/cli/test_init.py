@@ -96,7 +96,7 @@ def test_a_feed_goes_into_the_package_of_the_project(call, project, tmp_path):
     assert complaints(project, project) == ""
 
 
-def test_a_name_that_the_project_has_is_refused(call, project, tmp_path):
+def test_a_name_that_the_project_has_is_rejected(call, project, tmp_path):
     path = put(tmp_path, "orders.csv", kinds.ORDERS)
     call("new", "feed", str(path), "--time-zone", "UTC")
     assets = project / "shop" / "assets"
@@ -173,7 +173,7 @@ def test_what_a_repository_begins_with_is_kept(call, tmp_path):
         ("conftest.py", "is already there with other content; nothing was written"),
     ],
 )
-def test_a_folder_of_something_else_is_refused(call, tmp_path, path, message):
+def test_a_folder_of_something_else_is_rejected(call, tmp_path, path, message):
     root = tmp_path / "shop"
     put((root / path).parent, Path(path).name, "# other\n")
     ran = call("init", str(root))
@@ -207,7 +207,7 @@ def test_what_cannot_be_a_project_is_named(call, tmp_path, monkeypatch, argument
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
-def test_a_folder_in_a_project_is_refused(call, project):
+def test_a_folder_in_a_project_is_rejected(call, project):
     ran = call("init", "shop")
 
     assert ran.code == 2
@@ -220,7 +220,7 @@ def test_the_package_has_the_name_of_the_folder_as_python_can_have_it(call, tmp_
     assert (tmp_path / "1. My-Shop" / "my_shop" / "definitions.py").is_file()
 
 
-def test_another_name_of_a_project_is_refused(call, project):
+def test_another_name_of_a_project_is_rejected(call, project):
     ran = call("init", ".", "--name", "store")
 
     assert ran.code == 2

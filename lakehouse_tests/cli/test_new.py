@@ -98,7 +98,7 @@ def test_a_person_at_a_terminal_is_asked_for_the_time_zone(
     assert 'time_zone="Asia/Tokyo",' in text
 
 
-def test_a_feed_of_a_name_that_there_is_is_refused(lakehouse, tmp_path):
+def test_a_feed_of_a_name_that_there_is_is_rejected(lakehouse, tmp_path):
     path = put(tmp_path, "bnpl.csv", kinds.ORDERS)
     ran = lakehouse("new", "feed", str(path), "--time-zone", "UTC")
 

@@ -88,7 +88,7 @@ def test_what_is_not_installed_leaves_the_archive_as_it_is(lakehouse, of_the_set
 
 
 @pytest.mark.parametrize("file", ["env.zip", "hdfs://lake/env.tar.gz", "a#b.tar.gz"])
-def test_what_spark_does_not_unpack_is_refused(lakehouse: Lakehouse, file: str) -> None:
+def test_what_spark_does_not_unpack_is_rejected(lakehouse: Lakehouse, file: str) -> None:
     ran = lakehouse("pack-python", file)
 
     assert ran.code == 2

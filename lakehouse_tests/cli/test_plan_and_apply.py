@@ -84,10 +84,10 @@ def test_check_fails_where_something_is_pending(lakehouse, made, declare):
     ]
 
 
-def test_a_refused_change_is_said_and_the_others_are_made(lakehouse, made, declare):
+def test_a_denied_change_is_said_and_the_others_are_made(lakehouse, made, declare):
     declare(narrowed(FRUITS), renamed(OTHER))
     assert any(
-        line.startswith("  refused: ") and "bigint" in line for line in lakehouse("plan").out
+        line.startswith("  denied: ") and "bigint" in line for line in lakehouse("plan").out
     )
     ran = lakehouse("apply")
     assert ran.code == 1

@@ -51,7 +51,7 @@ def test_lines_of_csv_end_alike_and_those_within_a_value_stay() -> None:
     assert text == 'id,fruit,berry\n1,"two\r\nlines",true\n2,"old\rmac",\n3,"unix\n",false\n'
 
 
-def test_json_refuses_two_columns_of_one_name() -> None:
+def test_json_rejects_two_columns_of_one_name() -> None:
     with pytest.raises(UsageError, match="more than one column x"):
         json_array([Column("x"), Column("x")], [[1, 2]])
 

@@ -1,4 +1,4 @@
-"""`lakehouse quarantine` counts refused rows by rule and by file, and shows some; no JVM."""
+"""`lakehouse quarantine` counts quarantined rows by rule and by file, and shows some; no JVM."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -19,7 +19,7 @@ FRUITS, TRANSACTIONS = "silver.fruits", "silver.bnpl_transactions_clean"
 MARCH, APRIL = datetime(2026, 3, 1, 8, tzinfo=UTC), datetime(2026, 4, 1, 8, tzinfo=UTC)
 
 
-def refuse(settings: Settings, table: str, *rows: Mapping[str, Any]) -> None:
+def quarantine_rows(settings: Settings, table: str, *rows: Mapping[str, Any]) -> None:
     """Put rows into the quarantine of a table, in one commit."""
     engine, quarantine = open_engine(settings), TABLES[table].quarantine
     assert quarantine is not None
@@ -41,22 +41,22 @@ def fruit(id_: str, name: str | None, at: datetime, file: str, *reasons: str) ->
 
 
 @pytest.fixture
-def refused_fruits(settings: Settings) -> None:
-    """Three refused fruits of two files, in two commits."""
-    refuse(
+def quarantined_fruits(settings: Settings) -> None:
+    """Three quarantined fruits of two files, in two commits."""
+    quarantine_rows(
         settings,
         FRUITS,
         fruit("x", "Plum", MARCH, "a.csv", "castable_id"),
         fruit("y", None, MARCH, "a.csv", "castable_id", "not_null_fruit"),
     )
-    refuse(settings, FRUITS, fruit("z", "Kiwi", APRIL, "b.csv", "castable_id"))
+    quarantine_rows(settings, FRUITS, fruit("z", "Kiwi", APRIL, "b.csv", "castable_id"))
 
 
-@pytest.mark.usefixtures("refused_fruits")
-def test_refused_rows_are_counted_by_table(lakehouse) -> None:
+@pytest.mark.usefixtures("quarantined_fruits")
+def test_quarantined_rows_are_counted_by_table(lakehouse) -> None:
     assert lakehouse("quarantine").out == [
-        "table                          | rows | files | first refused at     |"
-        " last refused at      | rules",
+        "table                          | rows | files | first rejected at    |"
+        " last rejected at     | rules",
         "-------------------------------+------+-------+----------------------+"
         "----------------------+--------------------------------",
         f"{TRANSACTIONS} |    0 |     0 |                      |                      |",
@@ -66,15 +66,15 @@ def test_refused_rows_are_counted_by_table(lakehouse) -> None:
     ]
 
 
-@pytest.mark.usefixtures("refused_fruits")
+@pytest.mark.usefixtures("quarantined_fruits")
 def test_options_before_the_table_apply(lakehouse) -> None:
     (found,) = records(lakehouse("quarantine", "--format", "json", FRUITS))
     assert found["rows"] == 3
     assert lakehouse("quarantine", "--format", "json", "clear", FRUITS, "--why", "x").code == 2
 
 
-@pytest.mark.usefixtures("refused_fruits")
-def test_refused_rows_of_a_table_are_counted_by_rule_and_by_file(lakehouse) -> None:
+@pytest.mark.usefixtures("quarantined_fruits")
+def test_quarantined_rows_of_a_table_are_counted_by_rule_and_by_file(lakehouse) -> None:
     out = lakehouse("quarantine", FRUITS).out
     assert out[2:5] == [
         "castable_id    |    3 | 2026-03-01 08:00:00Z | 2026-04-01 08:00:00Z",
@@ -90,7 +90,7 @@ def test_refused_rows_of_a_table_are_counted_by_rule_and_by_file(lakehouse) -> N
 
 
 @pytest.mark.long
-@pytest.mark.usefixtures("refused_fruits")
+@pytest.mark.usefixtures("quarantined_fruits")
 def test_rows_are_shown_of_one_rule_and_of_one_file(lakehouse) -> None:
     def shown(*options: str) -> set[str]:
         (found,) = records(lakehouse("quarantine", FRUITS, *options, "--format", "json"))
@@ -110,7 +110,7 @@ def test_rows_are_shown_of_one_rule_and_of_one_file(lakehouse) -> None:
 
 
 def test_values_of_people_are_masked(lakehouse, settings: Settings) -> None:
-    refuse(
+    quarantine_rows(
         settings,
         TRANSACTIONS,
         {

@@ -28,14 +28,14 @@ def test_a_check_has_its_figures():
     assert "sample" not in record
 
 
-def test_an_ingest_has_its_files_tables_and_what_was_refused():
+def test_an_ingest_has_its_files_tables_and_what_was_rejected():
     feed = FEEDS["fruits"]
     landed = AssetResult(feed.table, "published", {"nr_rows": 3, "landed": [{"file": "a.csv"}]})
     written = {"dagster/row_count": 2, "iceberg/inserted_rows": 2, "newly_quarantined_rows": 1}
     merged = AssetResult("silver.fruits", "published", written)
     reason = RejectedReason("b.csv", "It has no header.", "rejected/fruits/b.csv")
     runs = (RunResult("r1", True, (landed, merged)),)
-    record = ingest_record(IngestResult(feed, runs, refused=(reason,)))
+    record = ingest_record(IngestResult(feed, runs, unreported=(reason,)))
     expected = {
         "feed": "fruits",
         "success": False,

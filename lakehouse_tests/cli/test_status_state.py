@@ -25,7 +25,7 @@ from lakehouse.iceberg.evolve.planning import ensure
 from lakehouse.iceberg.metadata.commit_properties import CommitProperties
 from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.orchestration.asset_keys import asset_key
-from lakehouse.orchestration.blocked_tables import note_refused
+from lakehouse.orchestration.blocked_tables import note_blocked
 from lakehouse.orchestration.dagster_internals import asset_graph
 from lakehouse.orchestration.deployment import open_engine
 from lakehouse.orchestration.incident_reports import Severity
@@ -81,11 +81,11 @@ def compute(settings: Settings, snapshot_id: int, code_version: str = "") -> Non
     table.append(pa.table({"fruit": ["Apple"]}), properties.to_summary())
 
 
-def refuse(settings: Settings, snapshot_id: int) -> str:
-    """Note that a run refused silver as computed from a snapshot of bronze."""
+def block(settings: Settings, snapshot_id: int) -> str:
+    """Note that a run blocked silver as computed from a snapshot of bronze."""
     with open_instance(settings) as instance:
         run = create_run_for_test(instance, status=dg.DagsterRunStatus.FAILURE)
-        note_refused(instance, run.run_id, TABLES[SILVER], (), {BRONZE: snapshot_id})
+        note_blocked(instance, run.run_id, TABLES[SILVER], (), {BRONZE: snapshot_id})
     return run.run_id
 
 
@@ -108,8 +108,8 @@ def test_a_table_is_stale_until_it_is_computed_from_what_came(lakehouse, setting
 
 
 @pytest.mark.long
-def test_a_refused_table_is_blocked_until_its_input_changes(lakehouse, settings, arrive):
-    run_id = refuse(settings, arrive())
+def test_a_table_is_blocked_until_its_input_changes(lakehouse, settings, arrive):
+    run_id = block(settings, arrive())
     report_check(settings, passed=True)
     assert state_of(lakehouse) == (True, run_id, "blocked")
     # The check evaluated a candidate that readers do not see.

@@ -42,6 +42,6 @@ def test_a_moment_is_a_duration_or_a_date_with_its_offset(text: str, ahead: time
         ("٢h", "expected such as 2h"),
     ],
 )
-def test_what_is_no_moment_to_come_is_refused(text: str, said: str) -> None:
+def test_what_is_no_moment_to_come_is_rejected(text: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         future_timestamp("--until", text, NOW)

@@ -47,7 +47,7 @@ def test_a_sample_of_its_inputs_shows_rows_and_columns_and_writes_nothing(lakeho
     assert (ran.code, ran.err) == (0, [])
     assert ran.out[:2] == [
         "Taken: 180 of 180 rows of bronze.raw_fruits; nothing is written.",
-        "silver.fruits: 155 rows computed, 0 refused",
+        "silver.fruits: 155 rows computed, 0 rejected",
     ]
     assert "(20 of 155 rows; --format json has all)" in ran.out
     assert "berry  | boolean" in ran.out
@@ -61,7 +61,7 @@ def test_a_file_is_tried_where_no_table_is_there_yet(lakehouse, home, fruit_file
     assert ran.out[:3] == [
         "Taken: 2 of 2 rows of more.csv; nothing is written.",
         "bronze.raw_fruits: 2 rows computed",
-        "silver.fruits: 2 rows computed, 1 refused",
+        "silver.fruits: 2 rows computed, 1 rejected",
     ]
     assert "201 | Quince | false" in ran.out
     assert any('["castable_id"] | x02' in row for row in ran.out)
@@ -69,7 +69,7 @@ def test_a_file_is_tried_where_no_table_is_there_yet(lakehouse, home, fruit_file
     assert not (home / "dagster").exists()
 
 
-def test_programs_get_the_refused_rows_with_their_reasons(lakehouse, fruit_file):
+def test_programs_get_the_rejected_rows_with_their_reasons(lakehouse, fruit_file):
     bronze, silver = records(
         lakehouse("try", "silver.fruits", "--file", fruit_file, "--format", "json")
     )

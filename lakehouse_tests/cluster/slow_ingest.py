@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from lakehouse.cli.program import run
-from lakehouse.iceberg.write import stage
+from lakehouse.iceberg.write import stage_statements
 from lakehouse.ingestion.staging.staged_rows import open_staging
 from lakehouse.storage.stores import open_store
 from lakehouse_tests.cluster.gates import let_wait
@@ -23,7 +23,7 @@ _INBOX = "inbox/fruits/"
 
 def ingest_slowly(gate: str) -> int:
     """Ingest as the command does; what it lands in bronze waits at a gate, in a task."""
-    let_wait(stage, "append", Path(gate))
+    let_wait(stage_statements, "append", Path(gate))
     return run(("ingest", "fruits"))
 
 

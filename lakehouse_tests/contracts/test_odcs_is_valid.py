@@ -56,7 +56,7 @@ def test_a_contract_of_any_declaration_is_valid(readers: Path, table: IcebergTab
     assert problems(readers, contract_of(table, HERE)) == []
 
 
-def test_the_schema_is_one_that_refuses(readers: Path):
+def test_the_schema_is_one_that_rejects(readers: Path):
     assert problems(readers, {"apiVersion": "v3.2.0", "kind": "DataContract", "ids": 1})
 
 

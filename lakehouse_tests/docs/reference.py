@@ -17,7 +17,7 @@ COMMAND = "make reference"
 _WIDTH = 96
 _HEAD = f"""# Reference
 
-What a file of assets may import, and the tests of its tables: what each takes, and what it refuses.
+What a file of assets may import, and the tests of its tables: what each takes, and what it rejects.
 `{COMMAND}` writes this page from signatures and docstrings; a test fails where it is older.
 How to go about a thing is on [pages of its own](README.md).
 """

@@ -119,6 +119,6 @@ def test_a_table_that_is_held_is_said_to_be_busy(
         append(embedded_engine, "a", 1.0)
 
 
-def test_what_needs_an_audit_is_refused(embedded_engine: Engine) -> None:
+def test_what_needs_an_audit_is_rejected(embedded_engine: Engine) -> None:
     with pytest.raises(DeclarationError, match="without an audit"):
         append(embedded_engine, "a", 1.0, table=replace(TABLE, write=Append(once_by=("name",))))

@@ -41,7 +41,7 @@ def test_no_table_begins_anew_beside_those_that_are_there(
     assert file.exists() == (found == "empty")
 
 
-def test_a_catalog_that_was_begun_anew_in_silence_is_refused_too(
+def test_a_catalog_that_was_begun_anew_in_silence_is_rejected_too(
     settings: Settings, file: Path
 ) -> None:
     elsewhere = replace(settings, home=settings.home.parent / "elsewhere")

@@ -42,8 +42,8 @@ def clear(engine: Engine, **which: str) -> int:
 
 
 @pytest.fixture
-def refused(filled_engine: Callable[..., Engine]) -> Engine:
-    """An engine with three refused rows of two files."""
+def quarantined(filled_engine: Callable[..., Engine]) -> Engine:
+    """An engine with three quarantined rows of two files."""
 
     def fill(engine: Engine) -> None:
         rows = [("1", "ann"), ("two", "bob"), ("x", None)]
@@ -59,22 +59,22 @@ def held(engine: Engine) -> list[str]:
 
 
 @pytest.mark.long
-def test_rows_are_cleared_by_rule_and_by_file(refused: Engine) -> None:
-    assert clear(refused, rule="not_null_name") == 1
-    assert held(refused) == ["two", "y"]
-    assert clear(refused, file="b") == 1
-    assert held(refused) == ["two"]
-    assert clear(refused, file="b") == 0
-    assert clear(refused) == 1
-    assert held(refused) == []
+def test_rows_are_cleared_by_rule_and_by_file(quarantined: Engine) -> None:
+    assert clear(quarantined, rule="not_null_name") == 1
+    assert held(quarantined) == ["two", "y"]
+    assert clear(quarantined, file="b") == 1
+    assert held(quarantined) == ["two"]
+    assert clear(quarantined, file="b") == 0
+    assert clear(quarantined) == 1
+    assert held(quarantined) == []
 
 
 @pytest.mark.long
-def test_who_why_and_how_many_is_kept_and_no_value(refused: Engine) -> None:
-    clear(refused)
-    (clearing,) = clearings(refused, TABLE)
+def test_who_why_and_how_many_is_kept_and_no_value(quarantined: Engine) -> None:
+    clear(quarantined)
+    (clearing,) = clearings(quarantined, TABLE)
     assert (clearing.by, clearing.why, clearing.rows) == ("ann", "nobody knows", 3)
-    main = read_history(refused, QUARANTINE).main
+    main = read_history(quarantined, QUARANTINE).main
     assert {"ann", "nobody knows"} <= set(main.summary.values())
     assert cleared_table(TABLE).column_names[:5] == (
         "_row_key",
@@ -83,7 +83,7 @@ def test_who_why_and_how_many_is_kept_and_no_value(refused: Engine) -> None:
         "_source_sha256",
         "_source_row",
     )
-    assert content(refused, NOTED, "_reasons", "_source_file", "_source_row") == [
+    assert content(quarantined, NOTED, "_reasons", "_source_file", "_source_row") == [
         (["castable_id", "not_null_name"], "a", 3),
         (["castable_id"], "a", 2),
         (["castable_id"], "b", 1),
@@ -91,8 +91,8 @@ def test_who_why_and_how_many_is_kept_and_no_value(refused: Engine) -> None:
 
 
 @pytest.mark.scenario
-def test_what_holds_after_a_correction_comes_into_the_table(refused: Engine) -> None:
-    clear(refused)
-    compute(refused, resolved=True, run="again")
-    assert content(refused, TABLE.name, "id", "name") == [(1, "ann"), (2, "bob")]
-    assert held(refused) == []
+def test_what_holds_after_a_correction_comes_into_the_table(quarantined: Engine) -> None:
+    clear(quarantined)
+    compute(quarantined, resolved=True, run="again")
+    assert content(quarantined, TABLE.name, "id", "name") == [(1, "ann"), (2, "bob")]
+    assert held(quarantined) == []

@@ -82,7 +82,7 @@ def test_each_change_of_the_columns_becomes_its_statement(
     before: IcebergTable, after: IcebergTable, expected: list[str]
 ) -> None:
     found = planned(before, after)
-    assert (sql(found), found.refusals) == (expected, ())
+    assert (sql(found), found.denied) == (expected, ())
 
 
 WITH_DAY = columns(id="bigint", ts="timestamp", region="string")
@@ -266,7 +266,7 @@ def test_a_column_that_becomes_personal_is_warned_of() -> None:
     ],
     ids=["none", "warns", "quarantines", "blocks"],
 )
-def test_versions_without_a_key_that_no_rule_refuses_are_worth_a_warning(
+def test_versions_without_a_key_that_no_rule_rejects_are_worth_a_warning(
     rules: list[Any], warns: bool
 ) -> None:
     table = IcebergTable(

@@ -8,7 +8,7 @@ from lakehouse.errors import FilesUnsupported
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.evolve.planning import ensure
 from lakehouse.iceberg.read.inputs import versions_of
-from lakehouse.iceberg.read.quarantined_rows import count_refused, refused_values
+from lakehouse.iceberg.read.quarantined_rows import count_quarantined, quarantined_values
 from lakehouse.iceberg.rules.rows import castable
 from lakehouse.tables.table import Append, Column, IcebergTable, OverwritePartitions
 
@@ -46,7 +46,7 @@ def engine(embedded_engine: Engine) -> Engine:
     ensure(embedded_engine, RAW)
     embedded_engine.sql(f"INSERT INTO {name(RAW.name)} {DELIVERED}")
     ensure(embedded_engine, VISITS.quarantine)
-    refuse(embedded_engine)
+    quarantine_rows(embedded_engine)
     return embedded_engine
 
 
@@ -57,7 +57,7 @@ def set_format(engine: Engine, table: str, file_format: str) -> None:
     )
 
 
-def refuse(engine: Engine) -> None:
+def quarantine_rows(engine: Engine) -> None:
     engine.sql(
         f"INSERT INTO {engine.catalog.sql_name(QUARANTINE)}"
         " (day, _row_key, _reasons, _source_file, _source_sha256, _source_row, _quarantined_at)"
@@ -65,21 +65,21 @@ def refuse(engine: Engine) -> None:
     )
 
 
-def test_the_source_of_refused_rows_is_named(engine: Engine) -> None:
+def test_the_source_of_quarantined_rows_is_named(engine: Engine) -> None:
     with pytest.raises(FilesUnsupported, match=rf"{RAW.name} {IN_AVRO}"):
-        refused_values(engine, VISITS, INPUTS)
+        quarantined_values(engine, VISITS, INPUTS)
 
     set_format(engine, RAW.name, "orc")
     name = engine.catalog.sql_name(RAW.name)
     engine.sql(f"DELETE FROM {name}")
     engine.sql(f"INSERT INTO {name} {DELIVERED}")
-    assert refused_values(engine, VISITS, INPUTS) == {date(2026, 1, 2)}
+    assert quarantined_values(engine, VISITS, INPUTS) == {date(2026, 1, 2)}
 
 
 def test_a_quarantine_that_somebody_made_write_avro_is_named(engine: Engine) -> None:
-    assert count_refused(engine.catalog, VISITS).rows == 1
+    assert count_quarantined(engine.catalog, VISITS).rows == 1
     set_format(engine, QUARANTINE, "avro")
-    refuse(engine)
+    quarantine_rows(engine)
 
     with pytest.raises(FilesUnsupported, match=rf"{QUARANTINE} {IN_AVRO}"):
-        count_refused(engine.catalog, VISITS)
+        count_quarantined(engine.catalog, VISITS)

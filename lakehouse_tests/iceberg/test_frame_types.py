@@ -45,7 +45,7 @@ def test_smaller_numbers_are_widened(embedded_engine: Engine) -> None:
     ("value", "kind"),
     [("INTERVAL '1' DAY", "interval day"), ("array()", "array<void>")],
 )
-def test_a_type_that_no_table_has_is_refused_with_its_column(
+def test_a_type_that_no_table_has_is_rejected_with_its_column(
     embedded_engine: Engine, value: str, kind: str
 ) -> None:
     table = IcebergTable("silver.spans", "", [Column("v", "array<int>")], Append(once_by=()))

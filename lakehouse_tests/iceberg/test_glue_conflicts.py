@@ -37,7 +37,7 @@ def on_ministack(ministack: str, settings: Settings) -> Settings:
 
 
 @pytest.mark.scenario
-def test_who_comes_second_is_refused(on_ministack: Settings, monkeypatch) -> None:
+def test_who_comes_second_is_rejected(on_ministack: Settings, monkeypatch) -> None:
     catalog = Catalog.of(on_ministack)
     catalog.client.create_namespace("silver")
     schema = Schema(NestedField(1, "id", LongType()))

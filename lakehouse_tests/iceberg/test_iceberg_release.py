@@ -29,14 +29,14 @@ def test_upkeep_plans_no_step_that_it_cannot_do() -> None:
 
 
 @pytest.mark.parametrize("state", [None, state_like(VECTORS)])
-def test_a_table_of_format_3_is_refused_by_one_that_would_write_it_wrongly(
+def test_a_table_of_format_3_is_rejected_by_one_that_would_write_it_wrongly(
     state: TableState | None,
 ) -> None:
-    (refusal,) = plan(VECTORS, state, OLD).refusals
-    assert "Iceberg 1.7.1 would write deleted rows of format 3 as files that" in str(refusal)
-    assert "Declare format_version=2" in str(refusal)
-    assert plan(VECTORS, state).refusals == ()
-    assert plan(declared(), None, OLD).refusals == ()
+    (denied,) = plan(VECTORS, state, OLD).denied
+    assert "Iceberg 1.7.1 would write deleted rows of format 3 as files that" in str(denied)
+    assert "Declare format_version=2" in str(denied)
+    assert plan(VECTORS, state).denied == ()
+    assert plan(declared(), None, OLD).denied == ()
 
 
 # What EMR 7 has had in its releases from 7.0 to 7.14, and Glue 5; then what nobody has yet.
@@ -58,16 +58,16 @@ def test_a_release_is_known_by_the_number_that_it_begins_with(
     release = IcebergRelease(version)
     message = f"Iceberg {version} has no prefix_listing" if lacking else None
     assert release.lacks_prefix_listing() == message
-    assert (plan(VECTORS, None, release).refusals == ()) is writes_format_3
+    assert (plan(VECTORS, None, release).denied == ()) is writes_format_3
     assert release.limits_rewritten_files is limits
 
 
 @pytest.mark.parametrize("version", ["unspecified", "", "v1.12.0"])
 def test_of_a_version_without_a_number_nothing_is_taken_for_granted(version: str) -> None:
     release = IcebergRelease(version)
-    (refusal,) = plan(VECTORS, None, release).refusals
-    assert f"the version {version!r} does not show" in str(refusal)
-    assert plan(declared(), None, release).refusals == ()
+    (denied,) = plan(VECTORS, None, release).denied
+    assert f"the version {version!r} does not show" in str(denied)
+    assert plan(declared(), None, release).denied == ()
     left_out = step_of(plan_upkeep([table()], Known(iceberg=release), NOW), "remove_orphans")
     assert not left_out.is_due
     assert f"the version {version!r} does not show" in left_out.reason

@@ -81,7 +81,7 @@ def test_of_an_append_the_rows_that_are_new(embedded_engine: Engine) -> None:
     assert done.profile == {"measured_rows": 2, "null_fraction.v": 0.5, "distinct_count.v": 1}
 
 
-def test_a_column_that_spark_cannot_compare_is_refused() -> None:
+def test_a_column_that_spark_cannot_compare_is_rejected() -> None:
     with pytest.raises(DeclarationError, match=r"marks is profiled, and is map<string,int>"):
         IcebergTable(
             "silver.x",

@@ -32,7 +32,7 @@ def predicate(*rules: Rule, delivered: bool = True) -> str:
         ([not_null("note"), castable("amount", "int")], "(`note` IS NULL)"),
     ],
 )
-def test_what_castable_refuses_is_not_missing_too(rules, expected):
+def test_what_castable_rejects_is_not_missing_too(rules, expected):
     assert predicate(*rules) == expected
 
 

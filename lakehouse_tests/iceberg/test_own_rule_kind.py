@@ -92,7 +92,7 @@ def values(outcome: Outcome) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: type(mode).__name__)
-def test_publishes_what_keeps_it_and_refuses_what_does_not(
+def test_publishes_what_keeps_it_and_blocks_what_does_not(
     embedded_engine: Engine, mode: Any
 ) -> None:
     table = replace(TABLE, write=mode)

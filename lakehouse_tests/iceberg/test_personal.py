@@ -45,7 +45,7 @@ def test_equal_values_have_equal_masks_under_one_key_only() -> None:
 
 @pytest.mark.unit
 @pytest.mark.parametrize("transform", ["customer_id", "truncate(10, customer_id)"])
-def test_a_subject_is_refused_in_partitions_but_for_its_buckets(transform: str) -> None:
+def test_a_subject_is_rejected_in_partitions_but_for_its_buckets(transform: str) -> None:
     with pytest.raises(
         DeclarationError, match="partitioned by customer_id, which identifies a person"
     ):

@@ -65,7 +65,7 @@ def test_the_rows_are_seen_and_readers_see_what_they_saw(engine: Engine) -> None
 
 
 @pytest.mark.long
-def test_refused_rows_are_counted_and_not_put_into_the_quarantine(engine: Engine) -> None:
+def test_rejected_rows_are_counted_and_not_put_into_the_quarantine(engine: Engine) -> None:
     write(engine, PEOPLE, people(engine, ("1", "Ann")))
     outcome, seen = previewed(engine, PEOPLE, people(engine, ("2", "Bob"), ("x", "Cid")))
 
@@ -74,7 +74,7 @@ def test_refused_rows_are_counted_and_not_put_into_the_quarantine(engine: Engine
     assert content(engine, PEOPLE.quarantine.name, "_row_key") == []
 
 
-def test_what_would_be_refused_is_not_kept(engine: Engine) -> None:
+def test_what_would_be_blocked_is_not_kept(engine: Engine) -> None:
     write(engine, PEOPLE, people(engine, ("1", "Ann")))
     outcome, _ = previewed(engine, PEOPLE, people(engine, ("2", "nobody")))
 

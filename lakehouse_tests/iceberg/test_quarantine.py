@@ -39,7 +39,7 @@ def delivered(filled_engine: Callable[..., Engine]) -> Engine:
     return filled_engine(lambda engine: write(engine, DELIVERED, delivery(engine, "a", rows)))
 
 
-def test_holds_what_was_delivered_and_why_it_was_refused(delivered: Engine) -> None:
+def test_holds_what_was_delivered_and_why_it_was_quarantined(delivered: Engine) -> None:
     done = write(delivered, PEOPLE, people, {"delivered": incremental(DELIVERED.name)})
     assert (
         isinstance(done, Published)
@@ -55,7 +55,7 @@ def test_holds_what_was_delivered_and_why_it_was_refused(delivered: Engine) -> N
     assert content(delivered, PEOPLE.name, "id", "name") == [(1, "ann")]
 
 
-def test_that_does_not_take_the_refused_rows_keeps_the_others_from_being_published(
+def test_that_does_not_take_the_quarantined_rows_keeps_the_others_from_being_published(
     delivered: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else they would be nowhere."""

@@ -52,7 +52,7 @@ def test_a_runs_partitions_are_compared(engine: Engine) -> None:
     ] == [("holds", 0.0)]
 
 
-def test_a_difference_is_refused_and_told(engine: Engine) -> None:
+def test_a_difference_is_blocked_and_told(engine: Engine) -> None:
     deliver(engine, MONDAY, 4)
     done = summarise(engine, MONDAY, where="v > 0")
     assert isinstance(done, Refused)

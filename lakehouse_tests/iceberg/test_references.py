@@ -43,7 +43,7 @@ def shops(filled_engine: Callable[..., Engine]) -> Engine:
     return filled_engine(lambda engine: put(engine, SHOPS, rows))
 
 
-def test_a_row_without_a_partner_is_refused_and_shown(shops: Engine) -> None:
+def test_a_row_without_a_partner_is_blocked_and_shown(shops: Engine) -> None:
     done = put(shops, SALES, [(1, 1, "ann"), (2, 9, "bob"), (3, None, "cid"), (4, 2, "dan")])
     assert isinstance(done, Refused) and content(shops, SALES.name) == []
     (result,) = done.results

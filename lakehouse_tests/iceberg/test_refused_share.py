@@ -10,7 +10,7 @@ import pytest
 
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.catalog.engine import Engine
-from lakehouse.iceberg.commit.publish_refused import publish_refused
+from lakehouse.iceberg.commit.publish_blocked import publish_blocked
 from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.rules.refused_share import refused_share
 from lakehouse.iceberg.rules.rows import not_null
@@ -91,7 +91,7 @@ def test_how_much_is_too_much(
 
 @pytest.mark.unit
 @pytest.mark.parametrize("share", [-0.1, 1.1, True, "half"])
-def test_what_is_no_share_is_refused(share: Any) -> None:
+def test_what_is_no_share_is_rejected(share: Any) -> None:
     with pytest.raises(
         DeclarationError, match=r"max_refused_share is .* expected a share from 0 to 1"
     ):
@@ -99,7 +99,7 @@ def test_what_is_no_share_is_refused(share: Any) -> None:
 
 
 @pytest.mark.unit
-def test_a_share_is_declared_only_where_rows_can_be_refused() -> None:
+def test_a_share_is_declared_only_where_rows_can_be_rejected() -> None:
     with pytest.raises(DeclarationError, match="none of its rules quarantines rows"):
         replace(VALUES, max_refused_share=0.5, rules=[])
     with pytest.raises(DeclarationError, match="a rule named refused_share"):
@@ -112,16 +112,16 @@ def test_a_share_is_declared_only_where_rows_can_be_refused() -> None:
     repeated(MODES, tried=[MODES[0], MODES[3]], rest="long"),
     ids=lambda mode: type(mode).__name__,
 )
-def test_the_first_computation_is_kept_aside_where_most_is_refused(
+def test_the_first_computation_is_kept_aside_where_most_is_rejected(
     embedded_engine: Engine, mode: Any
 ) -> None:
     table = replace(VALUES, write=mode)
     done = compute(embedded_engine, table, given(embedded_engine, 100, 60))
     assert isinstance(done, Refused) and [found.rule.name for found in done.reasons] == [NAME]
-    assert share(done).summary == "0.6 (60 of 100 rows refused: not_null_v 60)"
+    assert share(done).summary == "0.6 (60 of 100 rows rejected: not_null_v 60)"
     assert read_history(embedded_engine, table.name).main is None
     assert (
-        publish_refused(embedded_engine, table, "r", by="me", why="the rule is right").rows
+        publish_blocked(embedded_engine, table, "r", by="me", why="the rule is right").rows
         == 40
     )
 
@@ -142,7 +142,7 @@ def test_a_later_computation_is_published_and_is_an_error(embedded_engine: Engin
     )
     assert (
         check.description
-        == "No more than half of the rows are refused: 0.6 (60 of 100 rows refused: not_null_v"
+        == "No more than half of the rows are rejected: 0.6 (60 of 100 rows rejected: not_null_v"
         " 60)."
     )
 

@@ -119,7 +119,7 @@ def test_it_is_not_taken_for_empty_where_delete_files_outlive_their_data_files(
     assert content(engine, VISITS.name, "visit", "pages") == [(f"{MONDAY}-0", 7)]
 
 
-def test_a_refused_merge_leaves_it_as_it_was(engine: Engine, merge) -> None:
+def test_a_blocked_merge_leaves_it_as_it_was(engine: Engine, merge) -> None:
     before = snapshot_id(engine, VISITS.name)
     refused = merge([*CHANGES, ("nobody", 1, MONDAY, False)])
     assert isinstance(refused, Refused)

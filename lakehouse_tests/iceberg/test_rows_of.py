@@ -59,7 +59,7 @@ def delivered(filled_engine: Callable[..., Engine]) -> Engine:
     ],
     ids=["append", "merge", "overwrite", "by day"],
 )
-def test_text_that_cannot_be_read_is_refused_with_its_reason(
+def test_text_that_cannot_be_read_is_rejected_with_its_reason(
     delivered: Engine, mode, read, declaration
 ) -> None:
     table = IcebergTable("silver.visits", "v", COLUMNS, mode, rows_of=RAW, **declaration)

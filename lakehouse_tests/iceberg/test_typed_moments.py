@@ -54,7 +54,9 @@ def test_its_day_is_one_of_the_time_zone(engine: Engine) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("zone", repeated(ZONES, tried=[ZONES[1]]))
-def test_a_refused_version_stays_until_one_that_is_not_older(engine: Engine, zone: str) -> None:
+def test_a_rejected_version_stays_until_one_that_is_not_older(
+    engine: Engine, zone: str
+) -> None:
     """Those that the quarantine had before it kept offsets are read in the time zone."""
     table = IcebergTable(
         name="silver.versions",

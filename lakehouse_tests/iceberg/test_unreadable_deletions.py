@@ -77,7 +77,7 @@ def test_blocks_where_that_does(
 
 
 @pytest.mark.long
-def test_is_refused_by_more_rules_than_a_number_has_bits_for(embedded_engine: Engine) -> None:
+def test_is_rejected_by_more_rules_than_a_number_has_bits_for(embedded_engine: Engine) -> None:
     more = [castable("points", "int", name=f"points_{number}") for number in range(62)]
     table = replace(MEMBERS, rules=[*more, *MEMBERS.rules])
     merge(embedded_engine, table, *STOOD)

@@ -99,7 +99,7 @@ def test_files_that_it_names_are_no_ones_to_remove(beside: Engine) -> None:
 
 @unit
 @pytest.mark.parametrize("kind", ["variant", "array<variant>", "struct<a:variant>"])
-def test_a_declaration_of_a_variant_is_refused_with_what_to_declare(kind: str) -> None:
+def test_a_declaration_of_a_variant_is_rejected_with_what_to_declare(kind: str) -> None:
     with pytest.raises(DeclarationError, match="Declare string for a VARIANT") as raised:
         Column("event", kind)
     assert str(raised.value).startswith(f"Column event: {kind!r} is not a column type")

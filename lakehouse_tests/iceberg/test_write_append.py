@@ -108,13 +108,13 @@ def test_takes_two_jobs_for_known_deliveries(embedded_engine: Engine, count_jobs
     assert counted.jobs <= 3
 
 
-def test_refuses_a_frame_that_lacks_a_column(embedded_engine: Engine) -> None:
+def test_rejects_a_frame_that_lacks_a_column(embedded_engine: Engine) -> None:
     with pytest.raises(FrameMismatch, match="lacks v; expected id, v"):
         put(embedded_engine, EVENTS, [(1,)], schema="id bigint")
     assert refs(embedded_engine, EVENTS.name) <= {"main"}
 
 
-def test_refuses_a_frame_of_another_type(embedded_engine: Engine) -> None:
+def test_rejects_a_frame_of_another_type(embedded_engine: Engine) -> None:
     with pytest.raises(FrameMismatch, match="column v is string in the frame; expected int"):
         put(embedded_engine, EVENTS, [(1, "2")], schema="id bigint, v string")
 
@@ -171,7 +171,7 @@ def test_of_an_input_that_is_read_in_full_again_adds_no_row_twice(
     assert isinstance(again, Unchanged) and len(content(embedded_engine, name)) == 5
 
 
-def test_rows_without_a_key_or_a_source_are_refused(embedded_engine: Engine) -> None:
+def test_rows_without_a_key_or_a_source_are_rejected(embedded_engine: Engine) -> None:
     put(embedded_engine, EVENTS, [(1, 1), (None, 2)])
     inputs = {"events": latest(EVENTS.name)}
 

@@ -16,7 +16,7 @@ from lakehouse.iceberg.read.pinned_frames import rows_at
 from lakehouse.iceberg.rules.rows import castable, not_null
 from lakehouse.iceberg.rules.unique_and_references import unique
 from lakehouse.iceberg.values.write_result import Published, Refused, Unchanged
-from lakehouse.iceberg.write import merge_rows, stage
+from lakehouse.iceberg.write import merge_rows, stage_statements
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables import table_properties
 from lakehouse.tables.table import IcebergTable, Merge
@@ -113,7 +113,7 @@ def test_that_died_while_it_changed_much_is_put_right_by_the_next(
     merge(engine)
     land(engine, "b", *((str(number + 100), f"name {number}") for number in range(20)))
     with monkeypatch.context() as dying:
-        dying.setattr(stage, "_execute", _die)
+        dying.setattr(stage_statements, "_execute", _die)
         with pytest.raises(RuntimeError):
             merge(engine)
     assert read_history(engine, PEOPLE.name).properties["write.merge.mode"] == "copy-on-write"
@@ -280,7 +280,7 @@ def test_deletes_rows_of_which_the_key_alone_is_given(engine: Engine, mode: str)
 
 
 @whatever_the_catalog
-def test_refuses_two_rows_of_one_key(engine: Engine) -> None:
+def test_blocks_two_rows_of_one_key(engine: Engine) -> None:
     land(engine, "a", ("1", "ann"), ("2", "ann"))
     done = merge(engine)
     assert isinstance(done, Refused)
@@ -301,7 +301,7 @@ def test_finds_a_second_row_of_another_unique_column(engine: Engine) -> None:
 
 
 @glue_in_test_all
-def test_refuses_what_a_blocking_rule_forbids(engine: Engine) -> None:
+def test_blocks_what_a_blocking_rule_forbids(engine: Engine) -> None:
     land(engine, "a", ("1", "ann"))
     merge(engine)
     before = snapshot_id(engine, PEOPLE.name)

@@ -50,7 +50,7 @@ def test_of_a_day_by_no_rows_empties_it_alone(engine: Engine) -> None:
 
 
 @whatever_the_catalog
-def test_refuses_rows_outside_the_runs_days(engine: Engine) -> None:
+def test_blocks_rows_outside_the_runs_days(engine: Engine) -> None:
     put(engine, DAYS, [(MONDAY, 1, 1)], run=run_of(MONDAY))
     before = snapshot_id(engine, DAYS.name)
     done = put(engine, DAYS, [(MONDAY, 2, 1), (WEDNESDAY, 3, 2)], run=run_of(MONDAY))

@@ -24,7 +24,7 @@ from lakehouse.iceberg.read.inputs import (
     latest,
     versions_of,
 )
-from lakehouse.iceberg.read.quarantined_rows import refused_values
+from lakehouse.iceberg.read.quarantined_rows import quarantined_values
 from lakehouse.iceberg.read.stale_partitions import stale_values
 from lakehouse.iceberg.read.withdrawn_deliveries import RejectedDelivery
 from lakehouse.iceberg.rules.rows import between, castable, not_null
@@ -376,7 +376,7 @@ class TwoSources:
         if step.full_recompute:
             stale: set[Any] = {*asked}
         elif step.replays:
-            stale = refused_values(self.engine, table, inputs)
+            stale = quarantined_values(self.engine, table, inputs)
         else:
             stale = stale_values(self.engine, table, inputs)
         # A row of no day goes along with the newest.

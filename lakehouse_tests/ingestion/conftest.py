@@ -10,7 +10,7 @@ import pytest
 
 from lakehouse.ingestion.collect import collect_files
 from lakehouse.ingestion.collected_files import Delivery
-from lakehouse.ingestion.ingest_attempt import lock_feed
+from lakehouse.ingestion.feed_lock import lock_feed
 from lakehouse.ingestion.staging.staged_rows import HASH_LENGTH
 from lakehouse.storage.object_store import LocalObjectStore
 from lakehouse.tables.feed import Feed, FeedColumn

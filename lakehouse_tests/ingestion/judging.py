@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from lakehouse.ingestion.collect import collect_files
-from lakehouse.ingestion.ingest_attempt import lock_feed
+from lakehouse.ingestion.feed_lock import lock_feed
 from lakehouse.storage.object_store import LocalObjectStore
 from lakehouse_tests.ingestion.conftest import FRUITS
 

@@ -166,7 +166,7 @@ def test_a_key_that_cannot_be_a_file_of_the_inbox_is_an_error(
 @pytest.mark.parametrize(
     "path", ["", " ", "file:", "file://", "s3:", "s3:/b/a", "s3://", "s3:///a.csv"]
 )
-def test_a_path_that_names_nothing_is_refused(
+def test_a_path_that_names_nothing_is_rejected(
     settings: Settings, folder: Path, monkeypatch, path: str
 ) -> None:
     monkeypatch.chdir(folder)

@@ -9,7 +9,7 @@ from lakehouse.errors import LakehouseError
 from lakehouse.ingestion.archive import archive_files
 from lakehouse.ingestion.archive_names import archive_key, hashed_name, rejected_key
 from lakehouse.ingestion.collect import collect_files
-from lakehouse.ingestion.ingest_attempt import lock_feed
+from lakehouse.ingestion.feed_lock import lock_feed
 from lakehouse.tables.feed import Feed
 from lakehouse_tests.ingestion.conftest import FRUITS, files
 

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from lakehouse.ingestion.collect import collect_files, list_waiting, list_waiting_now
-from lakehouse.ingestion.ingest_attempt import lock_feed
+from lakehouse.ingestion.feed_lock import lock_feed
 from lakehouse.storage.object_store import LocalObjectStore
 from lakehouse.tables.feed import Feed
 from lakehouse_tests.ingestion.conftest import FRUITS, Inbox

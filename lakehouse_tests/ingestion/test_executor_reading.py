@@ -21,8 +21,8 @@ from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 from lakehouse.iceberg.erasure.suppression_list import SuppressionList
 from lakehouse.ingestion.collect import collect_files
 from lakehouse.ingestion.collected_files import Delivery
+from lakehouse.ingestion.feed_lock import lock_feed
 from lakehouse.ingestion.found_rows import SuppressedRows
-from lakehouse.ingestion.ingest_attempt import lock_feed
 from lakehouse.ingestion.staging.executor_reading import (
     ExecutorReading,
     Reading,
@@ -37,9 +37,9 @@ from lakehouse.storage import s3
 from lakehouse.storage.object_store import StoredObject
 from lakehouse.tables.feed import Feed, FeedColumn
 from lakehouse_tests.conftest import on_aws
+from lakehouse_tests.denying_s3 import denying_s3
 from lakehouse_tests.ingestion.conftest import CUSTOMERS, FRUITS, staged_rows
 from lakehouse_tests.ingestion.test_formats import FILES, format_of
-from lakehouse_tests.refusing_s3 import refusing_s3
 
 APPLE = "id,fruit,berry\n1,Apple,false\n"
 NOW = datetime(2026, 11, 26, tzinfo=UTC)
@@ -79,7 +79,7 @@ class AnnIsErased:
     key: bytes | None = None
     erased_at: Mapping[bytes, datetime] = field(default_factory=lambda: {b"7": NOW})
 
-    def is_gone(self, names: Iterable[str], value: str) -> datetime | None:
+    def erasure_time(self, names: Iterable[str], value: str) -> datetime | None:
         return NOW if value == "7" else None
 
 
@@ -142,7 +142,7 @@ def test_a_task_has_64_mb_or_100_files_or_one_that_is_larger() -> None:
     assert sorted(file.number for group in groups for file in group) == list(range(155))
 
 
-def test_they_stage_and_refuse_as_one_machine_does(home, inbox_of) -> None:
+def test_they_stage_and_reject_as_one_machine_does(home, inbox_of) -> None:
     feed = replace(FRUITS, on_new_column="add")
     inbox = inbox_of(feed)
     packed = gzip.compress(b"id,fruit,berry,color\n2,Fig,true,blue\n", mtime=0)
@@ -182,7 +182,7 @@ def test_once_somebody_was_erased_the_driver_reads(home, inbox_of) -> None:
         rows = staged_rows(delivery)
 
     assert [row["customer_id"] for row in rows] == ["8", "9"]
-    assert [file.left_out_rows for file in delivery.files] == [1, 0]
+    assert [file.suppressed_rows for file in delivery.files] == [1, 0]
 
 
 def test_of_a_file_that_changed_no_rows_are_put_there(home, inbox, tmp_path) -> None:
@@ -194,7 +194,7 @@ def test_of_a_file_that_changed_no_rows_are_put_there(home, inbox, tmp_path) -> 
         outcome = task_of(inbox.store, ingest).stage(NumberedFile(0, stored), tmp_path)
         assert list((ingest.staging / "rows").iterdir()) == []
 
-    assert (outcome.converted, outcome.refused) == (None, None)
+    assert (outcome.converted, outcome.rejected) == (None, None)
 
 
 def test_they_read_of_a_bucket_and_stage_in_it(
@@ -258,7 +258,7 @@ def test_what_executors_cannot_be_sent_a_python_for_the_driver_reads(
     home, inbox, settings
 ) -> None:
     inbox.put("a.csv", APPLE)
-    with lock_feed(FRUITS, home) as ingest, refusing_s3() as address:
+    with lock_feed(FRUITS, home) as ingest, denying_s3() as address:
         refused = replace(on_aws(settings), endpoint_url=address)
         executors = ExecutorReading(
             object,

@@ -279,7 +279,7 @@ class Erased:
     key: bytes | None = None
     erased_at: Mapping[bytes, datetime] = field(default_factory=dict)
 
-    def is_gone(self, names: Iterable[str], value: str) -> datetime | None:
+    def erasure_time(self, names: Iterable[str], value: str) -> datetime | None:
         assert "id" in names
         return datetime(2026, 7, 1, tzinfo=UTC) if value == "2" else None
 

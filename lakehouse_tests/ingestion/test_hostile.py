@@ -104,7 +104,7 @@ def test_as_many_columns_as_allowed_are_read(inbox_of) -> None:
     assert inbox.look().values("id", "fruit", "berry") == [("1", "Apple", "false")]
 
 
-def test_one_column_more_is_refused_with_the_limit(inbox) -> None:
+def test_one_column_more_is_rejected_with_the_limit(inbox) -> None:
     inbox.put(
         "wide.csv", ",".join(["id", "fruit", "berry", *["x"] * (MORE_COLUMNS + 1)]) + "\n"
     )

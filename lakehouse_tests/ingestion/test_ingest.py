@@ -7,14 +7,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from lakehouse.errors import TableBusy
-from lakehouse.ingestion.ingest_attempt import lock_feed
+from lakehouse.ingestion.feed_lock import lock_feed
 from lakehouse_tests.ingestion.conftest import CUSTOMERS, FRUITS
 
 HOLD = """
 import sys, time
 from pathlib import Path
 from lakehouse.tables.feed import Feed
-from lakehouse.ingestion.ingest_attempt import lock_feed
+from lakehouse.ingestion.feed_lock import lock_feed
 
 with lock_feed(Feed("fruits", ["id"], "bronze.raw_fruits"), Path(sys.argv[1])) as ingest:
     (ingest.staging / "rows" / "some.parquet").touch()

@@ -13,7 +13,7 @@ from lakehouse.iceberg.rules.rows import not_null
 from lakehouse.iceberg.values.write_result import Published, Refused, Unchanged
 from lakehouse.ingestion import land as landing
 from lakehouse.ingestion.collect import collect_files
-from lakehouse.ingestion.ingest_attempt import lock_feed
+from lakehouse.ingestion.feed_lock import lock_feed
 from lakehouse.ingestion.land import land
 from lakehouse.ingestion.staged_frame import plan_landing_table, read_staged_rows
 from lakehouse.ingestion.staging.staged_rows import open_staging
@@ -122,9 +122,7 @@ def test_where_nothing_waits_the_table_is_made_and_no_spark_is_started_for_it(
     assert isinstance(again.outcome, Unchanged)
 
 
-def test_a_delivery_that_bronze_refuses_stays_in_the_inbox(
-    embedded_engine, home, inbox
-) -> None:
+def test_a_delivery_that_bronze_blocks_stays_in_the_inbox(embedded_engine, home, inbox) -> None:
     table = bronze_table(
         FRUITS, "Fruits as delivered.", rules=[not_null("berry", on_failure="block")]
     )

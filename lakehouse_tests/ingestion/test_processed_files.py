@@ -9,7 +9,7 @@ from lakehouse.ingestion.ad_hoc_files import AdHocStore
 from lakehouse.ingestion.archive import archive_files
 from lakehouse.ingestion.collect import collect_files
 from lakehouse.ingestion.delivery_decisions import reject
-from lakehouse.ingestion.ingest_attempt import lock_feed
+from lakehouse.ingestion.feed_lock import lock_feed
 from lakehouse.storage.object_store import LocalObjectStore
 from lakehouse_tests.ingestion.conftest import FRUITS, Inbox, files
 

@@ -203,7 +203,7 @@ def test_the_files_behind_it_go_on(inbox) -> None:
 
 def test_nothing_of_it_is_staged(inbox) -> None:
     from lakehouse.ingestion.collect import collect_files
-    from lakehouse.ingestion.ingest_attempt import lock_feed
+    from lakehouse.ingestion.feed_lock import lock_feed
 
     inbox.put("x.csv", HEADER + "1,Apple,false\n" * 10 + "1\n")
 

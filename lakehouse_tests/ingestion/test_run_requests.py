@@ -24,13 +24,13 @@ from lakehouse.iceberg.metadata.snapshots import UNCHANGED_PROPERTY
 from lakehouse.iceberg.read.inputs import latest
 from lakehouse.ingestion.collect import Waiting, list_waiting
 from lakehouse.ingestion.sensors import feed_sensors
-from lakehouse.ingestion.sensors.run_requests import FeedRunRequests, make_requests
+from lakehouse.ingestion.sensors.run_requests import FeedRunPlanner, make_requests
 from lakehouse.orchestration.backoff import pause_seconds
 from lakehouse.orchestration.blocked_tables import (
     CHECK_FAILED,
     blocked_tag,
     mains,
-    note_refused,
+    note_blocked,
 )
 from lakehouse.orchestration.deployment import open_engine
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
@@ -87,7 +87,7 @@ def tick(settings: Settings, instance: dg.DagsterInstance) -> Callable[..., obje
 @pytest.fixture
 def ask(settings: Settings, instance: dg.DagsterInstance) -> Callable[..., object]:
     graph, engine = definitions(lambda: settings).resolve_asset_graph(), open_engine(settings)
-    requests = FeedRunRequests(FEEDS["fruits"], TABLES)
+    requests = FeedRunPlanner(FEEDS["fruits"], TABLES)
 
     def at(now: datetime | None = None) -> object:
         found = list_waiting(FEEDS["fruits"], open_store(settings))
@@ -181,7 +181,7 @@ def test_a_failure_of_the_system_is_tried_again_after_a_while(ask, put, instance
     ("status", "tag"),
     [("SUCCESS", "any"), ("FAILURE", CHECK_FAILED), ("FAILURE", blocked_tag("silver.fruits"))],
 )
-def test_a_success_and_a_refusal_are_followed_by_no_pause(
+def test_a_success_and_a_blocked_write_are_followed_by_no_pause(
     ask, put, instance, status: str, tag: str
 ) -> None:
     put("a.csv")
@@ -259,7 +259,7 @@ def test_pauses_double_up_to_five_minutes() -> None:
 def test_a_file_that_is_written_to_is_named(settings, instance) -> None:
     graph, engine = definitions(lambda: settings).resolve_asset_graph(), open_engine(settings)
     found = Waiting((), ("inbox/fruits/a.csv",))
-    asked = FeedRunRequests(FEEDS["fruits"], TABLES).decide(
+    asked = FeedRunPlanner(FEEDS["fruits"], TABLES).decide(
         instance, graph, engine, found, datetime.now(UTC)
     )
     assert (asked.runs, asked.reason) == ((), "Still being written: inbox/fruits/a.csv.")
@@ -379,7 +379,7 @@ def test_an_asset_without_a_table_is_requested_once_per_snapshot_of_its_source(
     report = dg.asset(key=["gold", "report"], deps=[raw])(lambda: None)
     graph = dg.Definitions(assets=[raw, report]).resolve_asset_graph()
     source = made(engine.catalog.client, feed.table, ID, ROWS)
-    requests = FeedRunRequests(feed, {})
+    requests = FeedRunPlanner(feed, {})
 
     def asked() -> list[tuple[str, ...]]:
         found = list_waiting(feed, open_store(settings))
@@ -399,28 +399,30 @@ def test_an_asset_without_a_table_is_requested_once_per_snapshot_of_its_source(
 
 @pytest.mark.long
 @pytest.mark.usefixtures("delivered")
-def test_after_a_refusal_each_stretch_of_days_is_tried_by_itself(settings, instance) -> None:
-    """So that a day which a rule refuses holds back its neighbours at most."""
+def test_after_a_blocked_write_each_stretch_of_days_is_tried_by_itself(
+    settings, instance
+) -> None:
+    """So that a day which a rule blocks holds back its neighbours at most."""
     graph, engine = definitions(lambda: settings).resolve_asset_graph(), open_engine(settings)
     feed, clean = FEEDS["bnpl"], TABLES["silver.bnpl_transactions_clean"]
     read = mains(engine, [feed.table])
 
     def asked() -> list[PendingRun]:
-        requests = FeedRunRequests(feed, TABLES)
+        requests = FeedRunPlanner(feed, TABLES)
         decided = requests.decide(instance, graph, engine, Waiting(()), datetime.now(UTC))
         return [run for run, _ in decided.runs]
 
-    def refuse(pending: PendingRun) -> None:
+    def block(pending: PendingRun) -> None:
         run = create_run_for_test(instance, status=dg.DagsterRunStatus.FAILURE, tags=FEED)
-        note_refused(instance, run.run_id, clean, pending.bounds, read)
+        note_blocked(instance, run.run_id, clean, pending.bounds, read)
 
     (with_a_gap,) = asked()
     assert len(with_a_gap.bounds) == 4
-    refuse(with_a_gap)
+    block(with_a_gap)
     first, second = asked()
     assert [run.partitions for run in (first, second)] == [
         ("2026-02-01", "2026-02-01"),
         ("2026-03-02", "2026-03-03"),
     ]
-    refuse(first)
+    block(first)
     assert asked() == [second]

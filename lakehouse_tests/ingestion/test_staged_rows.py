@@ -9,7 +9,7 @@ import pytest
 
 from lakehouse.errors import LakehouseError
 from lakehouse.ingestion.collect import collect_files
-from lakehouse.ingestion.ingest_attempt import lock_feed
+from lakehouse.ingestion.feed_lock import lock_feed
 from lakehouse.ingestion.staging import staged_rows
 from lakehouse.ingestion.staging.staged_rows import BucketStaging, open_staging
 from lakehouse.storage.s3 import S3ObjectStore

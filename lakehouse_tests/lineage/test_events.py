@@ -102,7 +102,7 @@ def test_a_blocked_write_names_its_rules(maker: EventMaker) -> None:
     event = maker.end(WRITE, Refused(VISITS.name, "0" * 32, 5, results=RESULTS))
 
     assert event["eventType"] == "FAIL"
-    assert event["run"]["facets"]["errorMessage"]["message"] == "Refused by excluded_email."
+    assert event["run"]["facets"]["errorMessage"]["message"] == "Blocked by excluded_email."
     assert event["outputs"][0]["outputFacets"] == {}
 
 

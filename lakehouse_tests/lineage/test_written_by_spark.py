@@ -6,7 +6,7 @@ from uuid import uuid4
 import pytest
 
 from lakehouse.iceberg.catalog.engine import Engine
-from lakehouse.iceberg.commit.publish_refused import publish_refused
+from lakehouse.iceberg.commit.publish_blocked import publish_blocked
 from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.read.inputs import latest
 from lakehouse.iceberg.rules.rows import between, not_null
@@ -72,7 +72,7 @@ def test_each_write_has_its_inputs_and_outcome(emitting: Engine, settings: Setti
         ("silver.clean", "FAIL"),
     ]
     last = emitted[-1]
-    assert last["run"]["facets"]["errorMessage"]["message"] == "Refused by between_v."
+    assert last["run"]["facets"]["errorMessage"]["message"] == "Blocked by between_v."
     (source,) = last["inputs"]
     assert source["facets"]["version"]["datasetVersion"] == str(read.snapshot_id)
     assert source["name"] == emitted[0]["outputs"][0]["name"]
@@ -92,7 +92,7 @@ def test_a_publish_against_the_rules_is_a_write_of_its_own(
     write(emitting, RAW, rows_of(emitting, "id int, v int", [(1, 1000), (2, 1000)]))
     inputs = {"raw": latest(RAW.name)}
     assert isinstance(write(emitting, CLEAN, lambda raw: raw, inputs, run), Refused)
-    published = publish_refused(emitting, CLEAN, run.run_id, by="me", why="the rule is wrong")
+    published = publish_blocked(emitting, CLEAN, run.run_id, by="me", why="the rule is wrong")
 
     *_, failed, started, final = events(settings.openlineage_file)
     emitted_types = (failed, started, final)

@@ -11,7 +11,7 @@ from lakehouse.iceberg.rules.size_schema_and_freshness import row_count
 from lakehouse.iceberg.rules.unique_and_references import references
 from lakehouse.iceberg.values.write_result import Refused, RuleResult
 from lakehouse.orchestration.asset_checks import Evaluated, check_result, check_specs
-from lakehouse.orchestration.failure_texts import refusal
+from lakehouse.orchestration.failure_texts import blocked_failure
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import Append, Column, IcebergTable
 
@@ -83,14 +83,14 @@ def test_a_check_blocks_where_its_rule_can() -> None:
 
 
 def described(refused: Refused) -> str:
-    return str(refusal(refused, "0123abcd-0000-4000-8000-000000000000").description)
+    return str(blocked_failure(refused, "0123abcd-0000-4000-8000-000000000000").description)
 
 
-def test_a_refusal_says_what_was_measured_and_names_the_branch_and_the_commands() -> None:
+def test_a_blocked_write_says_what_was_measured_and_names_the_branch_and_the_commands() -> None:
     result = RuleResult(row_count(10), 0, 3, value=3)
     text = described(Refused("silver.t", "w", 1, results=[result], branch="refused_1"))
     assert "rule row_count (the table has at least 10 rows) does not hold: found 3. " in text
-    assert "the refused rows are kept on its branch refused_1 for 7 days." in text
+    assert "the blocked rows are kept on its branch refused_1 for 7 days." in text
     assert "run `lakehouse retry silver.t`; " in text
     assert text.endswith("with `lakehouse publish silver.t --run 0123abcd --why …`.")
 

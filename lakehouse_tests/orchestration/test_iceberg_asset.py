@@ -6,7 +6,7 @@ import pytest
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.read.inputs import as_of, existing_rows, incremental, latest, versions_of
 from lakehouse.iceberg.values.write_result import Refused
-from lakehouse.orchestration.failure_texts import refusal
+from lakehouse.orchestration.failure_texts import blocked_failure
 from lakehouse.orchestration.iceberg_asset import (
     check_overwrite_inputs,
     check_versions,
@@ -78,7 +78,7 @@ def test_check_results_point_at_the_new_materialization(project):
     assert evaluation.target_materialization_data.run_id == record.run_id
 
 
-def test_a_refused_delivery_is_a_failed_check_and_no_materialization(project):
+def test_a_blocked_delivery_is_a_failed_check_and_no_materialization(project):
     project.deliver("first", ANN)
     before, materialized = (
         project.snapshot_id("silver.people"),
@@ -101,7 +101,7 @@ def test_a_refused_delivery_is_a_failed_check_and_no_materialization(project):
     assert shown["branch"] in project.engine.catalog.load("silver.people").metadata.refs
 
 
-def test_a_refusal_names_the_rule_the_rows_and_one_of_them_masked(project):
+def test_a_blocked_write_names_the_rule_the_rows_and_one_of_them_masked(project):
     (message,) = project.deliver("first", BOB, NOBODY).messages
 
     assert message.startswith(
@@ -112,8 +112,8 @@ def test_a_refusal_names_the_rule_the_rows_and_one_of_them_masked(project):
     assert "nobody@example.org" not in message
 
 
-def test_a_refusal_is_not_retried():
-    assert refusal(Refused("silver.people", "w", None), "").allow_retries is False
+def test_a_blocked_write_is_not_retried():
+    assert blocked_failure(Refused("silver.people", "w", None), "").allow_retries is False
 
 
 def test_a_quarantined_row_warns_and_lets_the_rest_go_on(project):
@@ -279,7 +279,7 @@ VERSIONS = Versions(of="k", newest="d")
         ),
     ],
 )
-def test_an_input_of_versions_is_refused_where_none_could_be_picked(
+def test_an_input_of_versions_is_rejected_where_none_could_be_picked(
     mode, versions, inputs, message
 ):
     columns = [Column("k", "string"), Column("d", "date")]

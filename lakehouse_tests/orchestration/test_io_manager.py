@@ -175,7 +175,7 @@ def test_only_the_partitions_of_the_run_are_loaded(build, embedded_engine):
     assert seen == {"2024-01-01": [date(2024, 1, 1)], "2024-01-02": [date(2024, 1, 2)]}
 
 
-def test_what_is_no_frame_is_refused(build):
+def test_what_is_no_frame_is_rejected(build):
     result = build(plain(lambda: [1, 2]))
 
     assert (

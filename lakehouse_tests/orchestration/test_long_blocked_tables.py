@@ -3,7 +3,7 @@
 import dagster as dg
 import pytest
 
-from lakehouse.orchestration.blocked_tables import note_refused, refused_tables
+from lakehouse.orchestration.blocked_tables import find_blocked_tables, note_blocked
 from lakehouse.tables.table import Column, IcebergTable, Overwrite
 
 pytestmark = pytest.mark.unit
@@ -27,11 +27,11 @@ def test_a_table_is_blocked_however_many_other_runs_failed_since() -> None:
     declared = {TABLE.name: TABLE}
     with dg.instance_for_test() as instance:
         refusing = instance.create_run_for_job(failing, status=dg.DagsterRunStatus.FAILURE)
-        note_refused(instance, refusing.run_id, TABLE, (), READ)
+        note_blocked(instance, refusing.run_id, TABLE, (), READ)
         for _ in range(101):
             instance.create_run_for_job(failing, status=dg.DagsterRunStatus.FAILURE)
 
-        assert refused_tables(instance, declared, {TABLE.name: READ}) == {
+        assert find_blocked_tables(instance, declared, {TABLE.name: READ}) == {
             TABLE.name: refusing.run_id
         }
-        assert refused_tables(instance, declared, {TABLE.name: {"bronze.a": 8}}) == {}
+        assert find_blocked_tables(instance, declared, {TABLE.name: {"bronze.a": 8}}) == {}

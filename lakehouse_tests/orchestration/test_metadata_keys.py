@@ -4,13 +4,13 @@ import dagster as dg
 import pytest
 
 from lakehouse.orchestration.metadata_keys import (
+    BlockedMetadata,
     CheckMetadata,
     DeclaredMetadata,
     LandedFile,
     LandingMetadata,
     OverrideMetadata,
     QuarantineMetadata,
-    RefusalMetadata,
     RejectedReason,
     WriteMetadata,
 )
@@ -31,14 +31,14 @@ RECORDS = [
         partitions=("2026-11-01", "2026-11-02"),
     ),
     QuarantineMetadata(rows=2, new_rows=0, table="silver.q", by_rule={"positive": 2}),
-    RefusalMetadata(branch="", failed_rules="positive"),
+    BlockedMetadata(branch="", failed_rules="positive"),
     OverrideMetadata(by="ann", why="it is right", run_id="r1"),
     LandingMetadata(
         files=1,
         landed=(LandedFile("a.csv", 3, "ab"),),
         rejected=(RejectedReason("b.csv", "It has no header.", "rejected/b.csv"),),
         warnings=("A new column.",),
-        left_out_rows=2,
+        suppressed_rows=2,
     ),
     CheckMetadata(
         failed_rows=1, total_rows=4, threshold=0.0, evaluated="candidate", snapshot_id=_BIG
@@ -60,14 +60,14 @@ def test_columns_of_a_sample_keep_their_order():
     assert list(CheckMetadata.from_metadata(stored).sample[0]) == ["z", "a"]
 
 
-def test_a_refusal_of_the_version_before_says_that_there_was_no_snapshot_as_text():
+def test_a_blocked_write_of_the_version_before_says_that_there_was_no_snapshot_as_text():
     stored = {
         "iceberg/refused_branch": dg.MetadataValue.text("refused_1"),
         "iceberg/refused_snapshot_id": dg.MetadataValue.text("None"),
         "iceberg/snapshot_id": dg.MetadataValue.text("None"),
         "failed_rules": dg.MetadataValue.text("positive"),
     }
-    assert RefusalMetadata.from_metadata(stored) == RefusalMetadata(
+    assert BlockedMetadata.from_metadata(stored) == BlockedMetadata(
         branch="refused_1", failed_rules="positive"
     )
 

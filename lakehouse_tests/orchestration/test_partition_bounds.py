@@ -73,7 +73,7 @@ def test_static_keys_of_an_integer_column_are_numbers():
         ),
     ],
 )
-def test_partitions_that_a_column_cannot_hold_are_refused(
+def test_partitions_that_a_column_cannot_hold_are_rejected(
     definition, key, column_type, message
 ):
     with pytest.raises(DeclarationError, match=message):

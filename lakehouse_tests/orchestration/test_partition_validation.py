@@ -87,7 +87,7 @@ def test_partitions_of_the_asset_are_those_of_the_table(table, definition, messa
         ),
     ],
 )
-def test_a_partitioned_asset_of_which_not_all_would_be_run_is_refused(inputs, message):
+def test_a_partitioned_asset_of_which_not_all_would_be_run_is_rejected(inputs, message):
     with pytest.raises(DeclarationError, match=message):
         check_partitions(BY_DAY, inputs, DAILY)
 

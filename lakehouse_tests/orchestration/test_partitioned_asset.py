@@ -76,7 +76,7 @@ def test_checks_say_which_partitions_they_evaluated(build, days):
     )
 
 
-def test_rows_outside_the_partitions_of_the_run_are_refused_by_a_check(
+def test_rows_outside_the_partitions_of_the_run_are_blocked_by_a_check(
     build, days, embedded_engine
 ):
     result = build(days(shift=1), partition=("2024-01-01", "2024-01-02"))

@@ -141,7 +141,7 @@ def main_of(shop: Shop) -> int:
     return main.snapshot_id
 
 
-def test_the_partitions_are_computed_in_which_refused_rows_lie(shop: Shop) -> None:
+def test_the_partitions_are_computed_in_which_quarantined_rows_lie(shop: Shop) -> None:
     assert shop.held(ORDERS) == ["twelve", "twelve", "twelve", "x"]
     since, shop.is_corrected = main_of(shop), True
     done = shop.replay(ORDERS)

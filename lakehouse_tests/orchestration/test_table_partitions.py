@@ -48,7 +48,7 @@ def test_an_asset_has_the_partitions_of_its_table():
 
 
 @pytest.mark.unit
-def test_partitions_that_both_the_table_and_the_asset_say_are_refused():
+def test_partitions_that_both_the_table_and_the_asset_say_are_rejected():
     with pytest.raises(
         DeclarationError, match=r"silver\.t is written by each day, and its asset has a partit"
     ):

@@ -12,11 +12,11 @@ from lakehouse.errors import CatalogDamaged, LakehouseError, UsageError
 from lakehouse.iceberg.upkeep import expire_snapshots
 from lakehouse.orchestration.deployment import open_engine
 from lakehouse.privacy.erasure import How
-from lakehouse.privacy.gone import read_audited
+from lakehouse.privacy.erasure_search import held_columns, search_again
 from lakehouse.privacy.identity import Named
-from lakehouse.privacy.proof import held_columns, prove_again
 from lakehouse.privacy.requests import allow_people
 from lakehouse.privacy.run_erasure import erase
+from lakehouse.privacy.suppressed_people import read_audited
 from lakehouse.privacy.verifier.roots import FolderRoot
 from lakehouse.privacy.verifier.search import by_hmacs, by_values, search
 from lakehouse.tables.person import Person, person_hmac
@@ -80,7 +80,7 @@ def test_a_file_that_came_back_is_found_by_hash(lakehouse, tmp_path, key, mail):
     assert home.erase(key, "1000105").request.state == "verified"
     for copy in copies:
         shutil.copy(copy, folder)
-    report = prove_again(home.erasable, "R-1")
+    report = search_again(home.erasable, "R-1")
 
     kinds = {(finding.kind, finding.column) for finding in report.findings}
     assert kinds == {("id", key), ("personal value", mail)}
@@ -135,7 +135,7 @@ def test_rows_of_an_erased_person_land_again_once_they_are_allowed(lakehouse, se
     home = lakehouse(GOLD)
     home.people.add(GOLD, (17, "a"), (170, "d"))
     home.erase("customer_id", "17")
-    assert read_audited(settings).is_gone(["customer_id"], "17.0") is not None
+    assert read_audited(settings).erasure_time(["customer_id"], "17.0") is not None
 
     with pytest.raises(UsageError, match="not on the list"):
         allow_people(
@@ -144,10 +144,10 @@ def test_rows_of_an_erased_person_land_again_once_they_are_allowed(lakehouse, se
             by="me",
             why="?",
         )
-    assert read_audited(settings).is_gone(["customer_id"], "17") is not None
+    assert read_audited(settings).erasure_time(["customer_id"], "17") is not None
     allow_people(home.erasable, [Named("customer_id", "17.0")], by="me", why="new contract")
 
-    assert read_audited(settings).is_gone(["customer_id"], "17") is None
+    assert read_audited(settings).erasure_time(["customer_id"], "17") is None
     listed = (settings.home / "privacy" / "gone.json").read_text()
     assert '"allowed_by":"me"' in listed.replace(" ", "")
     assert "new contract" in listed

@@ -10,11 +10,11 @@ from lakehouse.errors import TableBusy, UsageError
 from lakehouse.iceberg.erasure import remove_unnamed
 from lakehouse.privacy import erasure_steps, run_erasure
 from lakehouse.privacy.erasure import Erasure
-from lakehouse.privacy.gone import read_gone
 from lakehouse.privacy.identity import Named
 from lakehouse.privacy.requests import read_requests
 from lakehouse.privacy.run_erasure import STEPS, dry_run
 from lakehouse.privacy.sealed_values import is_sealed
+from lakehouse.privacy.suppressed_people import read_suppressed
 from lakehouse_tests.examples import repeated
 from lakehouse_tests.privacy.an_erasure import (
     ANNA,
@@ -55,7 +55,9 @@ def test_a_person_is_gone_and_it_is_proved(there: Home) -> None:
 
     erasure = there.erase(*NAMED, now=True)
 
-    assert erasure.request.state == "verified", erasure.proof and erasure.proof.as_text()
+    assert erasure.request.state == "verified", (
+        erasure.search_report and erasure.search_report.as_text()
+    )
     assert there.files_with(ANNA, ANNA_BEFORE, HERS) == []
     assert not is_sealed(there.settings, "R-1")
     assert there.actions() == DONE
@@ -82,8 +84,8 @@ def test_a_value_that_others_have_stays_theirs_and_is_told_as_shared(there: Home
     assert erasure.request.state == "verified"
     assert (SHARED, 2) in there.rows(MAILS)
     assert (9101234567, SHARED, 4.0) in there.rows(ORDERS)
-    assert erasure.proof is not None
-    assert erasure.proof.shared != ()
+    assert erasure.search_report is not None
+    assert erasure.search_report.shared != ()
 
 
 @pytest.mark.long
@@ -128,7 +130,7 @@ def test_who_is_unknown_is_not_found_and_that_is_recorded(there: Home) -> None:
     assert erasure.request.state == "not_found"
     assert erasure.record.unknown == 1
     assert there.actions() == ["requested", "not_found", "values_destroyed"]
-    assert read_gone(there.settings).is_empty
+    assert read_suppressed(there.settings).is_empty
     assert there.files_with("5551234567") == []
 
 
@@ -179,7 +181,9 @@ def test_killed_after_any_step_the_next_call_ends_the_same(
         there.erase(*NAMED, now=True)
 
     erasure = there.erase(now=True)
-    assert erasure.request.state == "verified", erasure.proof and erasure.proof.as_text()
+    assert erasure.request.state == "verified", (
+        erasure.search_report and erasure.search_report.as_text()
+    )
     assert there.actions() == DONE
     assert there.files_with(ANNA, ANNA_BEFORE, HERS) == []
     assert erasure.record.rows[ORDERS.name] == {"main": 1, "month_end": 1}
@@ -194,8 +198,8 @@ def test_a_residue_leaves_the_request_open_and_is_named(
         erasure = there.erase(*NAMED, now=True)
 
     assert erasure.request.state == "logically_deleted"
-    assert erasure.proof is not None
-    assert [finding.file for finding in erasure.proof.findings if "log" in finding.file]
+    assert erasure.search_report is not None
+    assert [finding.file for finding in erasure.search_report.findings if "log" in finding.file]
     assert is_sealed(there.settings, "R-1")
     assert there.erase(now=True).request.state == "verified"
 
@@ -245,7 +249,7 @@ def _row_of_hers(schema):
     )
 
 
-def test_at_once_is_refused_where_another_host_may_write(there: Home) -> None:
+def test_at_once_is_denied_where_another_host_may_write(there: Home) -> None:
     loaded = there.engine.catalog.load(ORDERS.name)
     head = loaded.current_snapshot().snapshot_id
     loaded.manage_snapshots().create_branch(head, "audit_0123456789abcdef").commit()

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from lakehouse.iceberg.upkeep import expire_snapshots
-from lakehouse.privacy.proof import prove_again
+from lakehouse.privacy.erasure_search import search_again
 from lakehouse.settings import Settings
 from lakehouse_tests.privacy.an_erasure import (
     ANNA,
@@ -50,9 +50,9 @@ def move_data(home: Home) -> None:
 def test_data_outside_of_the_home_is_cleaned_and_searched(home: Home, elsewhere: Path) -> None:
     erasure = home.erase(*NAMED)
 
-    assert erasure.proof, erasure.record.waiting
-    assert str(elsewhere) in erasure.proof.roots
-    assert erasure.request.state == "verified", erasure.proof.as_text()
+    assert erasure.search_report, erasure.record.pending_removals
+    assert str(elsewhere) in erasure.search_report.roots
+    assert erasure.request.state == "verified", erasure.search_report.as_text()
     assert home.rows(ORDERS) == [BENS]
 
 
@@ -65,8 +65,8 @@ def test_a_file_there_that_nothing_names_is_found_and_stays(
 
     erasure = home.erase(*NAMED, now=now)
 
-    assert erasure.failed_proof
-    assert {found.file for found in erasure.failed_proof.findings} == {str(lost)}
+    assert erasure.failed_search
+    assert {found.file for found in erasure.failed_search.findings} == {str(lost)}
     assert erasure.request.state == "logically_deleted"
     lost.unlink()
     assert home.erase(now=now).request.state == "verified"
@@ -80,8 +80,8 @@ def test_where_the_data_was_before_is_searched_as_long_as_a_file_is_named_there(
 
     erasure = home.erase(*NAMED, now=True)
 
-    assert erasure.failed_proof
-    assert {Path(found.file).name for found in erasure.failed_proof.findings} == {"lost.csv"}
+    assert erasure.failed_search
+    assert {Path(found.file).name for found in erasure.failed_search.findings} == {"lost.csv"}
 
 
 def test_it_is_searched_again_by_who_verifies_later(home: Home, elsewhere: Path) -> None:
@@ -89,6 +89,6 @@ def test_it_is_searched_again_by_who_verifies_later(home: Home, elsewhere: Path)
     assert home.erase(*NAMED, now=True).request.state == "verified"
     (elsewhere / "restored.csv").write_text(DELIVERED)
 
-    report = prove_again(home.erasable, "R-1", NAMED)
+    report = search_again(home.erasable, "R-1", NAMED)
 
     assert {Path(found.file).name for found in report.findings} == {"restored.csv"}

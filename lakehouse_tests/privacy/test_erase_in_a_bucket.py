@@ -50,7 +50,9 @@ def test_what_it_keeps_of_removed_files_of_tables_goes_too(in_a_bucket: Home) ->
 
     erasure = in_a_bucket.erase(*NAMED, now=True)
 
-    assert erasure.request.state == "verified", erasure.proof and erasure.proof.as_text()
+    assert erasure.request.state == "verified", (
+        erasure.search_report and erasure.search_report.as_text()
+    )
     assert in_a_bucket.rows(ORDERS) == [BEN]
     table = in_a_bucket.engine.catalog.load(ORDERS.name)
     prefix = path_key(table.location()).removeprefix("lake/")
@@ -65,7 +67,9 @@ def test_what_it_keeps_of_removed_files_of_tables_goes_too(in_a_bucket: Home) ->
 def test_so_does_that_of_files_elsewhere_in_the_bucket(in_a_bucket: Home) -> None:
     erasure = in_a_bucket.erase(*NAMED, now=True)
 
-    assert erasure.request.state == "verified", erasure.proof and erasure.proof.as_text()
+    assert erasure.request.state == "verified", (
+        erasure.search_report and erasure.search_report.as_text()
+    )
     assert open_bucket(in_a_bucket.settings).versions_of_removed("data/") == []
 
 
@@ -78,7 +82,9 @@ def test_uploads_of_a_write_that_was_killed_are_no_gap_for_ever(in_a_bucket: Hom
 
     erasure = in_a_bucket.erase(*NAMED)
 
-    assert erasure.request.state == "verified", erasure.proof and erasure.proof.as_text()
+    assert erasure.request.state == "verified", (
+        erasure.search_report and erasure.search_report.as_text()
+    )
     assert store.uploads("") == []
 
 

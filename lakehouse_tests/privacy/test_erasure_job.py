@@ -113,7 +113,7 @@ def test_an_error_that_may_quote_a_value_is_told_by_its_kind(
     assert HERS not in told and ANNA not in told
 
 
-def test_at_once_is_refused_while_the_job_runs(
+def test_at_once_is_denied_while_the_job_runs(
     dagster: InDagster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refused = []

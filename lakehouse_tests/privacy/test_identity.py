@@ -51,7 +51,7 @@ def test_whatever_a_person_is_named_by_they_are_the_same(
 
 
 @pytest.mark.long
-def test_an_address_of_several_people_is_refused_until_each_is_named(people: People) -> None:
+def test_an_address_of_several_people_is_rejected_until_each_is_named(people: People) -> None:
     shared = ("email", "shared@example.org")
     for named in ([shared], [shared, ("customer_id", "8")]):
         with pytest.raises(

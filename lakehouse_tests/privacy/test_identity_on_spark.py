@@ -5,11 +5,11 @@ import pytest
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.commit.branch import audit_branch
 from lakehouse.iceberg.commit.lock import table_lock
+from lakehouse.privacy.erasure_search import folders_of_holders, held_columns
 from lakehouse.privacy.holders import find_subjects
 from lakehouse.privacy.identity import Named, find_people
 from lakehouse.privacy.personal_export import export_people
-from lakehouse.privacy.proof import folders_of_holders, held_columns
-from lakehouse.privacy.run_erasure import refuse_now
+from lakehouse.privacy.run_erasure import require_no_writers
 from lakehouse.privacy.verifier.roots import FolderRoot
 from lakehouse.privacy.verifier.search import by_values, search
 from lakehouse.settings import Settings
@@ -107,6 +107,6 @@ def test_a_branch_of_a_crashed_run_does_not_block_an_erasure_now(
         f"ALTER TABLE {embedded_engine.catalog.sql_name(orders.name)} CREATE BRANCH {branch}"
     )
 
-    refuse_now(home.erasable)
+    require_no_writers(home.erasable)
 
     assert branch not in embedded_engine.catalog.load(orders.name).metadata.refs

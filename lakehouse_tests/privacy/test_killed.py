@@ -47,6 +47,8 @@ def test_killed_within_a_step_the_next_call_goes_on(
 
     erasure = home.erase(now=True)
 
-    assert erasure.request.state == "verified", erasure.proof and erasure.proof.as_text()
+    assert erasure.request.state == "verified", (
+        erasure.search_report and erasure.search_report.as_text()
+    )
     assert home.actions() == DONE
     assert home.files_with(ANNA, ANNA_BEFORE, HERS) == []

@@ -71,7 +71,7 @@ def test_the_same_request_again_is_the_one_that_is_there(settings: Settings) -> 
     assert read_requests(settings) == [first]
 
 
-def test_other_people_under_one_id_are_refused_and_not_told(settings: Settings) -> None:
+def test_other_people_under_one_id_are_rejected_and_not_told(settings: Settings) -> None:
     opened(settings)
     with pytest.raises(UsageError, match=r"^Request R-1 names other people; ") as raised:
         opened(settings, [Named("customer_email", "bert@example.org")])
@@ -82,7 +82,7 @@ def test_other_people_under_one_id_are_refused_and_not_told(settings: Settings) 
 @pytest.mark.parametrize(
     "parts", [{"why": f"{SECRET.upper()} asked"}, {"request_id": "erase-1234567890"}]
 )
-def test_a_text_that_stays_and_holds_a_value_is_refused(
+def test_a_text_that_stays_and_holds_a_value_is_rejected(
     settings: Settings, parts: dict[str, str]
 ) -> None:
     with pytest.raises(UsageError, match=r"that is to be erased, and is retained") as raised:

@@ -3,9 +3,9 @@
 import pytest
 
 from lakehouse.errors import TypeUnsupported
+from lakehouse.privacy.erasure_search import search_again
 from lakehouse.privacy.identity import Named, find_people
 from lakehouse.privacy.personal_export import export_people
-from lakehouse.privacy.proof import prove_again
 from lakehouse.privacy.run_erasure import dry_run
 from lakehouse_tests.iceberg.strangers import EVENTS, make_events
 from lakehouse_tests.privacy.an_erasure import HERS, NAMED, Home
@@ -44,11 +44,11 @@ def test_who_is_nowhere_else_is_not_said_to_be_unknown(there: Home) -> None:
 @pytest.mark.long
 def test_one_that_comes_later_keeps_a_search_from_being_a_proof(there: Home) -> None:
     there.erase(*NAMED, now=True)
-    assert prove_again(there.erasable, "R-1").is_proof
+    assert search_again(there.erasable, "R-1").is_proof
 
     make_events(there.engine.catalog)
 
-    report = prove_again(there.erasable, "R-1")
+    report = search_again(there.erasable, "R-1")
     assert not report.is_proof
     assert report.obstacles[0].startswith(f"not proved: {PLACE}: not looked into: It was not")
 

@@ -23,7 +23,7 @@ from lakehouse.spark.executor_archive import (
     runtime_files,
 )
 from lakehouse_tests.conftest import on_aws
-from lakehouse_tests.refusing_s3 import refusing_s3
+from lakehouse_tests.denying_s3 import denying_s3
 
 pytestmark = pytest.mark.unit
 
@@ -162,7 +162,7 @@ def test_requirements_are_followed_by_what_they_are_for(install: Install) -> Non
 
 
 @pytest.mark.parametrize("origin", ['{"url": "file:///a", "dir_info": {"editable": true}}', ""])
-def test_a_package_whose_code_lies_elsewhere_is_refused(install: Install, origin: str) -> None:
+def test_a_package_whose_code_lies_elsewhere_is_rejected(install: Install, origin: str) -> None:
     notes = install("apple")
     if origin:
         (notes / "direct_url.json").write_text(origin)
@@ -179,7 +179,7 @@ def test_a_missing_archive_is_rejected(settings: Settings, tmp_path: Path) -> No
 
 
 def test_an_archive_that_a_bucket_does_not_return_is_named(settings):
-    with refusing_s3() as address, pytest.raises(SetupError) as raised:
+    with denying_s3() as address, pytest.raises(SetupError) as raised:
         archive_file(replace(on_aws(settings), endpoint_url=address), "s3://lake/env.tar.gz")
 
     assert "s3://lake/env.tar.gz" in str(raised.value)

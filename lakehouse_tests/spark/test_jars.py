@@ -68,7 +68,7 @@ def test_an_iceberg_that_the_spark_does_not_have_is_named(cached, monkeypatch):
     )
 
 
-def test_an_iceberg_that_cannot_read_the_catalog_file_is_refused_there(cached, monkeypatch):
+def test_an_iceberg_that_cannot_read_the_catalog_file_is_rejected_there(cached, monkeypatch):
     monkeypatch.setattr(jars, "spark_line", lambda: "3.5")
     glue_5 = replace(cached, iceberg="1.7.1")
     with pytest.raises(SetupError, match=r"expected 1\.12\.0 there\. Unset LAKEHOUSE_ICEBERG"):

@@ -29,7 +29,7 @@ def test_a_writer_is_seen_until_it_closes_the_file(path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["nfs4", "cifs", "fuse.sshfs"])
-def test_a_lease_that_a_network_disk_refuses_says_nothing_of_writers(path, kind, monkeypatch):
+def test_a_lease_that_a_network_disk_denies_says_nothing_of_writers(path, kind, monkeypatch):
     of_this_machine = psutil.disk_partitions(all=True)
     shared = of_this_machine[0]._replace(mountpoint=str(path.parent), fstype=kind)
     monkeypatch.setattr(psutil, "disk_partitions", lambda **_: [*of_this_machine, shared])

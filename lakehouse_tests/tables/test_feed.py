@@ -76,7 +76,7 @@ def test_bronze_may_have_columns_of_its_own_and_what_else_a_table_declares() -> 
         ({"max_files_per_run": 0}, "max_files_per_run is 0"),
     ],
 )
-def test_a_declaration_that_cannot_work_is_refused(wrong: dict, said: str) -> None:
+def test_a_declaration_that_cannot_work_is_rejected(wrong: dict, said: str) -> None:
     right = {"name": "fruits", "columns": ["id"], "table": "bronze.raw_fruits"}
 
     with pytest.raises(DeclarationError, match=said):

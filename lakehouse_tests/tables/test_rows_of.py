@@ -188,7 +188,7 @@ def test_rows_may_be_of_a_table_whose_rows_are_of_another():
     assert picked.wall_time_zone == "Asia/Kuala_Lumpur"
 
 
-def test_a_name_in_place_of_the_table_is_refused():
+def test_a_name_in_place_of_the_table_is_rejected():
     with pytest.raises(
         DeclarationError,
         match=r"rows_of is 'bronze\.orders'; expected the declaration of a table",
@@ -196,7 +196,7 @@ def test_a_name_in_place_of_the_table_is_refused():
         IcebergTable("silver.t", "t", COLUMNS, Overwrite(), rows_of="bronze.orders")
 
 
-def test_rows_that_are_of_a_table_that_is_not_read_are_refused():
+def test_rows_that_are_of_a_table_that_is_not_read_are_rejected():
     with pytest.raises(
         DeclarationError,
         match=r"silver\.orders has rows_of=bronze\.orders, and reads bronze\.others; expected",

@@ -148,7 +148,7 @@ def test_of_a_measure_are_bounds(rule: Rule, levels: dict[Any, str]) -> None:
         ("is not in the past", lambda: row_count_change(at_most=1, against=0)),
     ],
 )
-def test_that_cannot_work_are_refused(said: str, make: Any) -> None:
+def test_that_cannot_work_are_rejected(said: str, make: Any) -> None:
     with pytest.raises(DeclarationError, match=said.replace("(", r"\(").replace(")", r"\)")):
         make()
 
@@ -165,7 +165,7 @@ def test_that_cannot_work_are_refused(said: str, make: Any) -> None:
         ("names x; expected columns among", references("x", "silver.b")),
     ],
 )
-def test_that_a_table_cannot_have_are_refused(said: str, rule: Rule) -> None:
+def test_that_a_table_cannot_have_are_rejected(said: str, rule: Rule) -> None:
     columns = [Column("s", "string"), Column("pay", "int", personal=True), Column("d", "date")]
     with pytest.raises(DeclarationError, match=said):
         IcebergTable(

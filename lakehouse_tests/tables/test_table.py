@@ -161,7 +161,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("parts", "message"), REFUSED.values(), ids=REFUSED.keys())
-def test_a_declaration_that_cannot_work_is_refused_by_name(
+def test_a_declaration_that_cannot_work_is_rejected_by_name(
     parts: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(DeclarationError) as raised:

@@ -59,7 +59,7 @@ def test_each_part_is_the_tables_else_the_layers_else_the_default(
         ({"keep_snapshots_for": timedelta(-1)}, "keep_snapshots_for=-1 day.* expected 0"),
     ],
 )
-def test_what_would_remove_what_is_needed_is_refused(
+def test_what_would_remove_what_is_needed_is_rejected(
     parts: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(DeclarationError, match=message):
@@ -88,7 +88,7 @@ def test_files_are_sorted_by_columns_that_iceberg_orders(
         declared(columns=columns, upkeep=Upkeep(sort_by=["id", "a"], z_order=z_order))
 
 
-def test_a_z_order_by_what_the_table_is_partitioned_by_is_refused() -> None:
+def test_a_z_order_by_what_the_table_is_partitioned_by_is_rejected() -> None:
     columns = [Column("id", "bigint"), Column("day", "date")]
     with pytest.raises(DeclarationError, match="has only day, by whose values the table is"):
         declared(

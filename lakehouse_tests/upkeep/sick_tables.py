@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from lakehouse.iceberg.commit.branch import begun_at, refused_branch
+from lakehouse.iceberg.commit.branch import begun_at, blocked_branch
 from lakehouse.iceberg.metadata.measured_health import (
     PartitionHealth,
     PartitionKey,
@@ -103,7 +103,7 @@ def record(step: StepName, health: TableHealth, days: float = 0, **parts: Any) -
 
 def refused(days: float) -> str:
     """The name of a branch that was refused some days ago."""
-    return refused_branch(write_id(days))
+    return blocked_branch(write_id(days))
 
 
 def write_id(days: float) -> str:
@@ -129,7 +129,7 @@ def after_step(health: TableHealth, step: PlannedStep) -> TableHealth:
     if step.step == "rewrite_manifests":
         return replace(health, manifests=1)
     if step.step == "drop_branches":
-        before = work.keywords["refused_before"]
+        before = work.keywords["blocked_before"]
         refs = tuple(ref for ref in health.refs if _begun(ref) >= before)
         owners = {f"branch {ref.name}" for ref in health.refs if ref not in refs}
         pins = tuple(pin for pin in health.pins if pin.owner not in owners)

@@ -170,9 +170,9 @@ def test_branches_of_blocked_writes_are_dropped_after_their_retention() -> None:
     step = planned(health, "drop_branches")
     assert step.is_due
     assert step.reason.startswith(
-        f"1 stale branch: {refused(8)} (refused ones of more than 7 days"
+        f"1 stale branch: {refused(8)} (blocked ones of more than 7 days"
     )
-    assert work(step)["refused_before"] == days_ago(7)
+    assert work(step)["blocked_before"] == days_ago(7)
     kept = planned(health, "drop_branches", refused_for=timedelta(days=9))
     assert (kept.is_due, kept.not_before) == (False, NOW + timedelta(days=1))
 

@@ -47,7 +47,7 @@ TABLE = IcebergTable(
         Column("lost_metadata_files", "bigint", "metadata.json files that no log names."),
         Column("branches", "bigint", "Branches but main."),
         Column("audit_branches", "bigint", "Those of writes that go on, or whose writer died."),
-        Column("refused_branches", "bigint", "Those that keep a refused candidate."),
+        Column("refused_branches", "bigint", "Those that keep a blocked candidate."),
         Column("tags", "bigint", "Tags."),
         Column(
             "run_id",

@@ -37,7 +37,7 @@ def publish(state: State, name: str, run_id: str, why: str, by: str) -> None:
 
     if not run_id.strip():
         raise UsageError(
-            "--run is empty; expected the id of the run that was refused, or how it begins."
+            "--run is empty; expected the id of the run that was blocked, or how it begins."
         )
 
     table = state.computed_table(name)

@@ -23,7 +23,7 @@ from lakehouse.tables.quoting import meant_name, shown
 
 if TYPE_CHECKING:
     from lakehouse.iceberg.read.cleared_rows import Clearing
-    from lakehouse.iceberg.read.quarantined_rows import Refusals, RefusedRows
+    from lakehouse.iceberg.read.quarantined_rows import QuarantinedRows, RowCounts
     from lakehouse.orchestration.runs.backfill_runs import Replayed
     from lakehouse.tables.table import IcebergTable
 
@@ -43,7 +43,7 @@ def table_with_quarantine(state: State, name: str) -> "IcebergTable":
         return by_name[plain_name(name)]
     table = state.declared_table(name)
     raise UsageError(
-        f"{table.name} has no quarantine, since no rule of it refuses rows; those that have one"
+        f"{table.name} has no quarantine, since no rule of it quarantines rows; those that have one"
         f" are {', '.join(owner.name for owner in owners) or 'none'}.",
         next_step="A rule on rows whose on_failure is 'quarantine' gives it one.",
     )
@@ -52,7 +52,7 @@ def table_with_quarantine(state: State, name: str) -> "IcebergTable":
 _SAMPLED = 5
 _MOST_FILES = 20
 """Maximum number of files in a table; `--format csv` and `json` list all."""
-_COUNT_COLUMNS = ("rows", "first refused at", "last refused at")
+_COUNT_COLUMNS = ("rows", "first rejected at", "last rejected at")
 _FLAT = ("table", "by", "name", "rows", "first_refused_at", "last_refused_at")
 
 
@@ -65,12 +65,14 @@ def quarantine(context: click.Context, form: Format) -> None:
     `lakehouse quarantine TABLE` counts the rows of a table by rule and by file, and shows some
     of them; `replay TABLE` re-evaluates them, and `clear TABLE` deletes them. Times are in UTC.
     """
-    from lakehouse.iceberg.read.quarantined_rows import count_refused
+    from lakehouse.iceberg.read.quarantined_rows import count_quarantined
 
     state: State = context.find_object(State)  # type: ignore[assignment]
     if context.invoked_subcommand is None:
         engine = state.engine
-        counts = [count_refused(engine.catalog, owner) for owner in all_with_quarantine(state)]
+        counts = [
+            count_quarantined(engine.catalog, owner) for owner in all_with_quarantine(state)
+        ]
         if form == "json":
             print_records(map(_record, counts))
         else:
@@ -95,26 +97,26 @@ quarantine.params.append(verbose_option())
 def show(
     state: State, name: str, rule: str | None, file: str | None, limit: int, form: Format
 ) -> None:
-    """Count the refused rows of a table by rule and by file, and show some of them.
+    """Count the quarantined rows of a table by rule and by file, and show some of them.
 
     Rows are shown as the table's function returned them, as text, with the violated rules;
     personal values are masked. CSV contains only the counts.
     """
     from lakehouse.iceberg.read.cleared_rows import clearings
-    from lakehouse.iceberg.read.quarantined_rows import count_refused, sample_refused
+    from lakehouse.iceberg.read.quarantined_rows import count_quarantined, sample_quarantined
 
     owner = table_with_quarantine(state, name)
     assert owner.quarantine is not None
     if not state.engine.catalog.has(owner.quarantine.name):
         raise not_created_yet(owner.quarantine.name)
-    counts = count_refused(state.engine.catalog, owner)
+    counts = count_quarantined(state.engine.catalog, owner)
     declared = [one.name for one in owner.quarantining_rules]
     _check_named("--rule", rule, [*declared, *(one.name for one in counts.by_rule)])
     _check_named("--file", file, [one.name for one in counts.by_file])
     if form == "csv":
         click.echo(_flat([counts]))
         return
-    rows = sample_refused(state.engine, owner, limit, rule=rule, file=file)
+    rows = sample_quarantined(state.engine, owner, limit, rule=rule, file=file)
     cleared = clearings(state.engine, owner)
     if form == "json":
         print_records(
@@ -131,7 +133,7 @@ def _check_named(option: str, name: str | None, known: Iterable[str | None]) -> 
     names = {one for one in known if one is not None}
     if name is not None and name not in names:
         raise UsageError(
-            f"{option} is {shown(name)}, of which no row is refused; {meant_name(name, names)}"
+            f"{option} is {shown(name)}, of which no row is quarantined; {meant_name(name, names)}"
         )
 
 
@@ -144,7 +146,7 @@ def _check_named(option: str, name: str | None, known: Iterable[str | None]) -> 
 def clear(
     state: State, name: str, rule: str | None, file: str | None, why: str, by: str
 ) -> None:
-    """Delete the refused rows of a table from its quarantine.
+    """Delete the quarantined rows of a table from its quarantine.
 
     A table next to the quarantine records the deleted rows without their values, with time,
     user and reason, so that all rows are accounted for. If they are rejected again, they do not
@@ -156,7 +158,9 @@ def clear(
     with state.progress(f"Clearing the quarantine of {owner.name}"):
         rows = clear_quarantine(state.engine, owner, by=by, why=why, rule=rule, file=file)
     if rows:
-        click.echo(printable(f"{owner.name}: {count(rows, 'refused row')} cleared by {by}."))
+        click.echo(
+            printable(f"{owner.name}: {count(rows, 'quarantined row')} cleared by {by}.")
+        )
     else:
         click.echo(f"{owner.name}: no such row is in quarantine.")
 
@@ -164,7 +168,7 @@ def clear(
 @command("replay")
 @click.argument("name", metavar="TABLE")
 def replay(state: State, name: str) -> None:
-    """Evaluate the refused rows of a table again, and compute what follows.
+    """Evaluate the quarantined rows of a table again, and compute what follows.
 
     Use it after a correction of the table's function, rules or declaration. Passing rows are
     inserted into the table, and the remaining rows stay in quarantine. Partitions with such rows
@@ -197,50 +201,50 @@ for _command in (show, replay, clear):
     quarantine.add_command(_command)
 
 
-def _record(counts: "RefusedRows") -> dict[str, Any]:
+def _record(counts: "QuarantinedRows") -> dict[str, Any]:
     return {
         "table": counts.table,
         "quarantine": counts.quarantine,
         "rows": counts.rows,
         "first_refused_at": counts.first_at,
         "last_refused_at": counts.last_at,
-        "rules": [_refusals_record("rule", refusals) for refusals in counts.by_rule],
-        "files": [_refusals_record("file", refusals) for refusals in counts.by_file],
+        "rules": [_counts_record("rule", row_counts) for row_counts in counts.by_rule],
+        "files": [_counts_record("file", row_counts) for row_counts in counts.by_file],
     }
 
 
-def _refusals_record(noun: str, refusals: "Refusals") -> dict[str, Any]:
+def _counts_record(noun: str, row_counts: "RowCounts") -> dict[str, Any]:
     return {
-        noun: refusals.name,
-        "rows": refusals.rows,
-        "first_refused_at": refusals.first_at,
-        "last_refused_at": refusals.last_at,
+        noun: row_counts.name,
+        "rows": row_counts.rows,
+        "first_refused_at": row_counts.first_at,
+        "last_refused_at": row_counts.last_at,
     }
 
 
-def _flat(counts: "Iterable[RefusedRows]") -> str:
+def _flat(counts: "Iterable[QuarantinedRows]") -> str:
     """Return a CSV line for each rule and file of the tables."""
     rows: list[list[Any]] = []
     for of_table in counts:
         for noun, by in (("rule", of_table.by_rule), ("file", of_table.by_file)):
-            for refusals in by:
-                values = _refusals_record("name", refusals).values()
+            for row_counts in by:
+                values = _counts_record("name", row_counts).values()
                 rows.append([of_table.table, noun, *map(plain_json, values)])
     return render("csv", columns_named(_FLAT), rows)
 
 
-def _table_of_tables(counts: "Sequence[RefusedRows]") -> str:
+def _table_of_tables(counts: "Sequence[QuarantinedRows]") -> str:
     names = ("table", "rows", "files", *_COUNT_COLUMNS[1:], "rules")
     rows: list[list[Any]] = []
     for of_table in counts:
         times = [utc_seconds(at) if at else "" for at in (of_table.first_at, of_table.last_at)]
-        rules = (f"{refusals.name} {refusals.rows:,}" for refusals in of_table.by_rule)
+        rules = (f"{row_counts.name} {row_counts.rows:,}" for row_counts in of_table.by_rule)
         files = len(of_table.by_file)
         rows.append([of_table.table, of_table.rows, files, *times, ", ".join(rules)])
     return table(columns_named(names, numbers=("rows", "files")), rows, noun="table")
 
 
-def _shown(counts: "RefusedRows", rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _shown(counts: "QuarantinedRows", rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     if not counts.rows:
         yield f"{counts.table}: no row is in quarantine."
         return
@@ -266,7 +270,7 @@ def _clearing_line(clearing: "Clearing") -> str:
     return printable(text)
 
 
-def _counts_table(noun: str, by: "Sequence[Refusals]", footer: str = "") -> str:
+def _counts_table(noun: str, by: "Sequence[RowCounts]", footer: str = "") -> str:
     rows = []
     for its in by:
         times = (utc_seconds(its.first_at), utc_seconds(its.last_at))

@@ -35,7 +35,7 @@ def leave_note(settings: Settings, url: str) -> None:
 
 
 def running_dev(settings: Settings) -> DevNote | None:
-    """Return the `dev` that runs on this home; None where there is none, or it is gone."""
+    """Return the `dev` that runs on this home; None if none runs."""
     try:
         content = json.loads(_file(settings).read_text(encoding="utf-8"))
         note = DevNote(Process(**content["process"]), content["url"])

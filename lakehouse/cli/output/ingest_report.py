@@ -70,8 +70,8 @@ def _describe_delivery(result: "IngestResult") -> str:
     feed = f"Feed {result.feed.name}"
     if result.files:
         known = "" if result.rows else ", all of it ingested before"
-        left_out = count(result.left_out_rows, "row")
-        erased = f", {left_out} of erased people left out" if result.left_out_rows else ""
+        suppressed = count(result.suppressed_rows, "row")
+        erased = f", {suppressed} of erased people suppressed" if result.suppressed_rows else ""
         files = f"{count(len(result.files), 'file')} ({_listed(result.files)})"
         return f"{feed}: {files}, nr_rows {result.rows}{known}{erased}"
     if result.missing:
@@ -104,7 +104,10 @@ def describe_tables(assets: "Iterable[AssetResult]") -> list[str]:
         done = [asset for asset in of_table if asset.status in _DONE]
         if done:
             lines.append(_describe_table(done))
-    return [*lines, *map(_describe_refused, filter(_has_newly_refused, by_table.values()))]
+    return [
+        *lines,
+        *map(_describe_quarantined, filter(_has_newly_quarantined, by_table.values())),
+    ]
 
 
 def _describe_table(assets: "list[AssetResult]") -> str:
@@ -130,47 +133,51 @@ def _describe_changes(writes: "list[WriteMetadata]") -> Iterator[str]:
     removed = _sum(write.removed_rows for write in writes)
     if removed:
         yield f"{removed:,} removed"
-    left_out = _sum(write.left_out_rows for write in writes)
-    if left_out:
-        yield f"{left_out:,} of erased people left out"
+    suppressed = _sum(write.suppressed_rows for write in writes)
+    if suppressed:
+        yield f"{suppressed:,} of erased people suppressed"
 
 
 def _sum(counts: Iterable[int | None]) -> int:
     return sum(number or 0 for number in counts)
 
 
-def _has_newly_refused(assets: "list[AssetResult]") -> bool:
+def _has_newly_quarantined(assets: "list[AssetResult]") -> bool:
     """Whether rows were quarantined for the first time."""
     return any(asset.quarantine.new_rows for asset in assets)
 
 
-def _describe_refused(assets: "list[AssetResult]") -> str:
+def _describe_quarantined(assets: "list[AssetResult]") -> str:
     """Return the number and share of quarantined rows, the rules, and the command to see them."""
-    refusals = [asset.quarantine for asset in assets]
-    outside = [refusal.outside_rows or 0 for refusal in refusals]
+    quarantines = [asset.quarantine for asset in assets]
+    outside = [one.outside_rows or 0 for one in quarantines]
     # Each run counts the rows outside of all partitions.
-    refused = _sum(refusal.rows for refusal in refusals) - sum(outside) + max(outside)
-    new = _sum(refusal.new_rows for refusal in refusals)
-    evaluated = _sum(refusal.evaluated_rows for refusal in refusals)
-    if any(refusal.by_rule for refusal in refusals):
+    quarantined = _sum(one.rows for one in quarantines) - sum(outside) + max(outside)
+    new = _sum(one.new_rows for one in quarantines)
+    evaluated = _sum(one.evaluated_rows for one in quarantines)
+    if any(one.by_rule for one in quarantines):
         evaluated += max(outside)
-    by_rule = _refused_by_rule(refusals)
-    verb = "was" if refused == 1 else "were"
-    rows = f"{refused:,} of {count(evaluated, 'row')}" if evaluated else count(refused, "row")
-    share = f" ({refused / evaluated * 100:.1f} %)" if evaluated else ""
-    first = f", {new:,} for the first time" if new < refused else ""
+    by_rule = _quarantined_by_rule(quarantines)
+    verb = "was" if quarantined == 1 else "were"
+    rows = (
+        f"{quarantined:,} of {count(evaluated, 'row')}"
+        if evaluated
+        else count(quarantined, "row")
+    )
+    share = f" ({quarantined / evaluated * 100:.1f} %)" if evaluated else ""
+    first = f", {new:,} for the first time" if new < quarantined else ""
     broken = f": {broken_rules(by_rule)}" if by_rule else ""
     table = assets[-1].table
     return (
-        f"{table}: {rows} {verb} refused and quarantined{share}{first}{broken}; "
+        f"{table}: {rows} {verb} quarantined{share}{first}{broken}; "
         f"look at them with: lakehouse quarantine {table}"
     )
 
 
-def _refused_by_rule(refusals: "Iterable[QuarantineMetadata]") -> Counter[str]:
+def _quarantined_by_rule(quarantines: "Iterable[QuarantineMetadata]") -> Counter[str]:
     by_rule: Counter[str] = Counter()
-    for refusal in refusals:
-        for rule, rows in refusal.by_rule.items():
+    for one in quarantines:
+        for rule, rows in one.by_rule.items():
             is_of_each = rule == HAS_PARTITION
             by_rule[rule] = max(by_rule[rule], rows) if is_of_each else by_rule[rule] + rows
     return by_rule

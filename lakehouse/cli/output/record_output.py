@@ -62,7 +62,7 @@ def plan_record(plan: "Plan") -> dict[str, Any]:
         "as_declared": plan.is_empty,
         "by_itself": [step.description for step in plan.automatic],
         "by_apply": [step.description for step in plan.waiting],
-        "refused": [str(refusal) for refusal in plan.refusals],
+        "refused": [str(change) for change in plan.denied],
         "warnings": list(plan.warnings),
     }
 
@@ -74,7 +74,7 @@ def ingest_record(result: "IngestResult") -> dict[str, Any]:
         "success": result.success,
         "files": list(result.files),
         "rows": result.rows,
-        "left_out_rows": result.left_out_rows,
+        "left_out_rows": result.suppressed_rows,
         "unsettled": list(result.unsettled),
         "rejected": [
             {"file": file.file, "reason": file.reason, "kept_as": file.kept_as}

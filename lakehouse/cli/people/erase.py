@@ -100,7 +100,7 @@ def erase(
         return
     how = How(by, why, now, erase_whole, elsewhere_done)
     erasure = erase_people(there, request_id, named, how, progress=state.progress)
-    is_done = not (erasure.failed_proof or erasure.not_emptied)
+    is_done = not (erasure.failed_search or erasure.not_emptied)
     conclude(_done(erasure), _complaints(erasure), success=is_done)
 
 
@@ -154,14 +154,14 @@ def _place(place: "ScrubbedPlace") -> str:
 def _done(erasure: "Erasure") -> Iterator[str]:
     record = erasure.record
     yield from _unknown(record.unknown)
-    if erasure.request.is_final and erasure.proof is None:
+    if erasure.request.is_final and erasure.search_report is None:
         # Already done, or nothing to do.
         yield _state(erasure)
         return
     yield from _erased(record)
     yield from map(_place, record.places)
-    if erasure.proof:
-        yield from _shared(erasure.proof.shared)
+    if erasure.search_report:
+        yield from _shared(erasure.search_report.shared)
     yield _state(erasure)
 
 
@@ -198,13 +198,17 @@ def _state(erasure: "Erasure") -> str:
         return f"{name} is verified: nothing of it is left, and its values are destroyed."
     if request.state == "not_found":
         return f"{name}: not found. Nothing holds who was named; this is recorded."
-    if request.state == "requested" and erasure.is_over:
+    if request.state == "requested" and erasure.is_stopped:
         return (
             f"{name}: nothing that was looked at holds who was named, and the places above were not"
             " looked through. Once those who own them have seen to it: `lakehouse erase --request"
             f" {name} --elsewhere-done`."
         )
-    if request.state == "pending_physical" and request.physical_due_at and not erasure.proof:
+    if (
+        request.state == "pending_physical"
+        and request.physical_due_at
+        and not erasure.search_report
+    ):
         return (
             f"{name} is pending_physical: readers see nothing of it. The rest can be removed from"
             f" {utc_seconds(request.physical_due_at)} on: by itself while `lakehouse dev` runs"
@@ -222,20 +226,20 @@ def _state(erasure: "Erasure") -> str:
 def _complaints(erasure: "Erasure") -> Iterator[str]:
     for file in erasure.not_emptied:
         yield f"--erase-whole {file}."
-    yield from erasure.record.waiting
-    if erasure.failed_proof:
-        yield from erasure.failed_proof.as_text().splitlines()[:1]
-        yield from erasure.failed_proof.obstacles
-        yield from _ways_out(erasure, erasure.failed_proof)
-        yield from _in_shared_folders(erasure, erasure.failed_proof)
+    yield from erasure.record.pending_removals
+    if erasure.failed_search:
+        yield from erasure.failed_search.as_text().splitlines()[:1]
+        yield from erasure.failed_search.obstacles
+        yield from _ways_out(erasure, erasure.failed_search)
+        yield from _in_shared_folders(erasure, erasure.failed_search)
 
 
-def _ways_out(erasure: "Erasure", proof: "Report") -> Iterator[str]:
+def _ways_out(erasure: "Erasure", report: "Report") -> Iterator[str]:
     """Yield the next step for each delivered file that prevents a proof."""
     from lakehouse.privacy.verifier.file_part import MASK
 
     request, home = erasure.request.request_id, erasure.erasable.settings.home
-    files = [gap.file for gap in proof.gaps] + [finding.file for finding in proof.findings]
+    files = [gap.file for gap in report.gaps] + [finding.file for finding in report.findings]
     for key in dict.fromkeys(_delivered_key(file, home) for file in files):
         if key:
             # A name that contains a personal value is masked in the report.
@@ -246,12 +250,12 @@ def _ways_out(erasure: "Erasure", proof: "Report") -> Iterator[str]:
             )
 
 
-def _in_shared_folders(erasure: "Erasure", proof: "Report") -> Iterator[str]:
+def _in_shared_folders(erasure: "Erasure", report: "Report") -> Iterator[str]:
     """Yield the next step for files in a declared location that other homes may share."""
-    from lakehouse.privacy.proof import folders_of_others
+    from lakehouse.privacy.erasure_search import folders_of_others
 
     for folder in folders_of_others(erasure.erasable, erasure.record.folders):
-        if any(finding.file.startswith(f"{folder}/") for finding in proof.findings):
+        if any(finding.file.startswith(f"{folder}/") for finding in report.findings):
             yield (
                 f"{shown(folder)}: a file that no table of this home names there may be another"
                 " home's, and stays: erase the person there too, or remove it where it is"

@@ -89,12 +89,12 @@ def verify(state: State, request_id: str, people: tuple[str, ...], form: str) ->
     no proof, or if the audit log was changed.
     """
     from lakehouse.privacy.audit_chain import verify_chain
-    from lakehouse.privacy.proof import prove_again
+    from lakehouse.privacy.erasure_search import search_again
 
     named = parse_people(people) if people else []
     there = state.project.erasable(state.settings, state.engine)
     with state.progress("Searching every byte" if named else "Comparing columns"):
-        report = prove_again(there, request_id, named)
+        report = search_again(there, request_id, named)
         chain = verify_chain(state.settings, state.engine, there.audit)
     if form == "json":
         record = {

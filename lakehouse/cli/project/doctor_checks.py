@@ -30,7 +30,7 @@ from lakehouse.iceberg.catalog.iceberg_release import IcebergRelease
 from lakehouse.iceberg.frames.spark_errors import one_line
 from lakehouse.iceberg.metadata.referenced_files import missing_files
 from lakehouse.iceberg.metadata.unknown_commits import find_unknown_commits
-from lakehouse.privacy.gone import read_audited
+from lakehouse.privacy.suppressed_people import read_audited
 from lakehouse.settings import SAMPLES, Settings
 from lakehouse.spark import jars, jvm
 from lakehouse.spark.connect_server import lacking

@@ -32,7 +32,7 @@ def copy(state: State, source: str, target: str, names: tuple[str, ...], dry_run
     that exist with different rows are rejected; tables that only Spark can read are skipped and
     named. After Ctrl-C or a kill, run the same command again to continue. FROM is not changed.
     """
-    from lakehouse.recovery.copy_home import check_suppression
+    from lakehouse.recovery.copy_erasure_records import check_suppression
     from lakehouse.recovery.copy_tables import plan_copy
 
     settings = state.settings
@@ -51,8 +51,8 @@ def copy(state: State, source: str, target: str, names: tuple[str, ...], dry_run
             _copy(state, plan)
     for name in plan.outside_bucket:
         complain(f"{name} is outside of the bucket, and is copied only by name.")
-    left_out = [f"{name} is not copied: {why}" for name, why in plan.unsupported.items()]
-    conclude((), left_out, success=not left_out)
+    skipped = [f"{name} is not copied: {why}" for name, why in plan.unsupported.items()]
+    conclude((), skipped, success=not skipped)
 
 
 @contextmanager
@@ -76,7 +76,7 @@ def _erasure_lock(settings: Settings) -> Iterator[None]:
 
 def _copy(state: State, plan: "CopyPlan") -> None:
     from lakehouse.privacy.folder import privacy_folder
-    from lakehouse.recovery.copy_home import check_suppression
+    from lakehouse.recovery.copy_erasure_records import check_suppression
 
     if plan.source.home == plan.target.home:
         _copy_tables(state, plan)
@@ -90,7 +90,7 @@ def _copy(state: State, plan: "CopyPlan") -> None:
 
 def _copy_tables(state: State, plan: "CopyPlan") -> None:
     from lakehouse.iceberg.catalog.catalog import Catalog
-    from lakehouse.recovery.copy_home import copy_erasure_records, count_new_erasures
+    from lakehouse.recovery.copy_erasure_records import copy_erasure_records, count_new_erasures
     from lakehouse.recovery.copy_tables import copy_planned, place_text
 
     new = count_new_erasures(plan.source, plan.target)

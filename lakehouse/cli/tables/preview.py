@@ -49,9 +49,9 @@ def preview(state: State, name: str, limit: int | None, form: Format) -> None:
     def look(branch: str) -> None:
         changes.append(_compared(state, named, branch, limit))
 
-    gone = state.project.gone_people(state.settings)
+    suppression = state.project.suppression_list(state.settings)
     with state.progress(f"Computing {named}"):
-        outcome = preview_table(state.engine, function, look, gone)
+        outcome = preview_table(state.engine, function, look, suppression)
     _print(outcome, changes[0] if changes else None, form)
 
 
@@ -93,7 +93,7 @@ def _summary(outcome: "Outcome", changes: Changes | None) -> list[str]:
         if not result.passed:
             lines.append(f"  {result.rule.name}: {result.summary}; {effect_of(result)}")
     if outcome.quarantined:
-        lines.append(f"  {count(outcome.quarantined.rows, 'row')} refused by rules")
+        lines.append(f"  {count(outcome.quarantined.rows, 'row')} rejected by rules")
     return lines
 
 

@@ -16,7 +16,7 @@ from lakehouse.storage.byte_sizes import size_text
 
 if TYPE_CHECKING:
     from lakehouse.alerts.incidents import Incident
-    from lakehouse.cli.tables.table_status import TableStatus
+    from lakehouse.cli.tables.read_table_status import TableStatus
     from lakehouse.cli.tables.table_trends import TableTrend
     from lakehouse.site.read_feeds import FeedWarnings
 
@@ -170,7 +170,7 @@ def _print_trends(state: State, tables: "Sequence[TableStatus]", form: str) -> N
 def _read_tables(state: State) -> "tuple[Sequence[TableStatus], FeedWarnings]":
     """Return the statuses of the tables, and the warnings of each feed by its name."""
     from lakehouse.alerts.table_states import TableStates
-    from lakehouse.cli.tables.table_status import (
+    from lakehouse.cli.tables.read_table_status import (
         last_checks,
         table_statuses,
         with_code,
@@ -224,7 +224,7 @@ def _status_record(status: "TableStatus", feed_warnings: list[str]) -> dict[str,
         "checks_failed": list(status.checks.failed),
         "quarantined_rows": status.quarantined,
         "stale": condition.is_stale,
-        "refused_by": condition.refused_by or None,
+        "refused_by": condition.blocked_by or None,
         "failed_run": condition.failed_run or None,
         "code": status.code_state,
         "older_partitions": len(status.code.older_partitions) if status.code else None,

@@ -68,8 +68,8 @@ def try_table(state: State, name: str, file: Path | None, limit: int, form: Form
 def _trials(state: State, limit: int, keep: "Keep") -> "TableTrials":
     from lakehouse.ingestion.table_trials import TableTrials
 
-    left_out = state.project.gone_people(state.settings).filter()
-    return TableTrials(state.engine, state.functions, state.declared, left_out, limit, keep)
+    suppressed = state.project.suppression_list(state.settings).filter()
+    return TableTrials(state.engine, state.functions, state.declared, suppressed, limit, keep)
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,8 @@ class _Shown:
     columns: Sequence[Column]
     rows: Sequence[Sequence[Any]]
     types: Sequence[tuple[str, str]]
-    refused_columns: Sequence[Column] = ()
-    refused: Sequence[Sequence[Any]] = ()
+    rejected_columns: Sequence[Column] = ()
+    rejected: Sequence[Sequence[Any]] = ()
 
 
 def _shown(state: State, trial: "Trial") -> _Shown:
@@ -92,20 +92,20 @@ def _shown(state: State, trial: "Trial") -> _Shown:
     types = [(field.name, str(of_spark(field.dataType))) for field in fields]
     rows = _masked_rows(state, trial.table, trial.rows)
     quarantine = trial.table.quarantine
-    if quarantine is None or trial.refused is None or not trial.refused_rows:
+    if quarantine is None or trial.rejected is None or not trial.rejected_rows:
         return _Shown(trial, columns, rows, types)
     names = [
         "_reasons",
         *(name for name in quarantine.column_names if name in _identifying_columns(trial)),
     ]
-    refused = trial.refused.select(*names)
+    rejected = trial.rejected.select(*names)
     return _Shown(
         trial,
         columns,
         rows,
         types,
-        [column(field.name, field.dataType) for field in refused.schema.fields],
-        _masked_rows(state, quarantine, refused),
+        [column(field.name, field.dataType) for field in rejected.schema.fields],
+        _masked_rows(state, quarantine, rejected),
     )
 
 
@@ -144,9 +144,9 @@ def _print(tried: "Tried", shown: Sequence[_Shown], form: Format) -> None:
         return
     click.echo(_part(last.columns, last.rows, "row"))
     for one in shown:
-        if one.refused:
-            click.echo(f"\nRefused by the rules of {one.trial.table.name}:")
-            click.echo(_part(one.refused_columns, one.refused, "refused row"))
+        if one.rejected:
+            click.echo(f"\nRejected by the rules of {one.trial.table.name}:")
+            click.echo(_part(one.rejected_columns, one.rejected, "rejected row"))
     click.echo(f"\nColumns of {last.trial.table.name}:")
     click.echo(table(columns_named(("column", "type")), last.types, noun="column"))
 
@@ -195,19 +195,21 @@ def _taken(taken: "Taken") -> str:
 
 def _counts(trial: "Trial") -> str:
     computed = f"{count(trial.computed_rows, 'row')} computed"
-    return f"{computed}, {trial.refused_rows:,} refused" if trial.table.quarantine else computed
+    return (
+        f"{computed}, {trial.rejected_rows:,} rejected" if trial.table.quarantine else computed
+    )
 
 
 def _record(shown: _Shown) -> Mapping[str, Any]:
     trial = shown.trial
     names = [column.name for column in shown.columns]
-    refused_names = [column.name for column in shown.refused_columns]
+    rejected_names = [column.name for column in shown.rejected_columns]
     return {
         "table": trial.table.name,
         "computed_rows": trial.computed_rows,
-        "refused_rows": trial.refused_rows,
+        "refused_rows": trial.rejected_rows,
         "rows": [dict(zip(names, row, strict=True)) for row in shown.rows],
-        "refused": [dict(zip(refused_names, row, strict=True)) for row in shown.refused],
+        "refused": [dict(zip(rejected_names, row, strict=True)) for row in shown.rejected],
         "broken_rules": [rule_record(result) for result in trial.results if not result.passed],
         "not_evaluated": [rule.name for rule in trial.not_evaluated],
         "columns": [{"name": name, "type": kind} for name, kind in shown.types],

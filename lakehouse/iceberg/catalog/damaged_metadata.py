@@ -11,7 +11,7 @@ _SUPPORTED = (
     "boolean, int, long, float, double, decimal, date, time, timestamp, timestamptz, both of them"
     " in nanoseconds, string, uuid, fixed, binary, struct, list or map"
 )
-_REFUSED_TYPE = re.compile(
+_UNKNOWN_TYPE = re.compile(
     r"(?:Type not recognized: |Unsupported field type: '|Could not parse )"
     r"(?P<type>[a-z]\w*(?:\([^()\n]*\))?)(?:'? \[| into a |'?$)",
     re.MULTILINE,
@@ -69,7 +69,7 @@ def explain_table(table: str) -> Iterator[None]:
             ),
         ) from error
     except (ValueError, ValidationError) as error:
-        if types := _REFUSED_TYPE.findall(str(error)):
+        if types := _UNKNOWN_TYPE.findall(str(error)):
             found = " and ".join(sorted(set(types)))
             raise TypeUnsupported(
                 f"{table} has a column of the type {found}, which only Spark can read; expected"

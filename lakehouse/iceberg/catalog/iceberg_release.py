@@ -78,7 +78,7 @@ class IcebergRelease:
         named = ", ".join(lacking)
         return f"Iceberg {self.version} has no z-order of {named} on Spark {spark_line()}"
 
-    def refuses_format_3(self) -> str | None:
+    def rejects_format_3(self) -> str | None:
         """Return the reason why format 3 tables are not written; None if they are."""
         if self.number is None:
             return (
@@ -90,7 +90,7 @@ class IcebergRelease:
         if self.number < _DELETION_VECTORS_SINCE:
             return (
                 f"Iceberg {self.version} would write deleted rows of format 3 as files that"
-                " readers of that format refuse."
+                " readers of that format reject."
             )
         return None
 
@@ -109,7 +109,7 @@ class IcebergRelease:
             parts.append(
                 f"upkeep sorts by columns in turn where a z-order has {' or '.join(in_turn)}"
             )
-        if self.refuses_format_3():
+        if self.rejects_format_3():
             parts.append("tables of format 3 are not written")
         return f"{self.version}: {'; '.join(parts)}" if parts else self.version
 

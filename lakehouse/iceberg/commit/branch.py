@@ -26,7 +26,7 @@ def audit_branch(write_id: str) -> str:
     return f"audit_{write_id}"
 
 
-def refused_branch(write_id: str) -> str:
+def blocked_branch(write_id: str) -> str:
     """Return the name of the branch that retains a blocked candidate."""
     return f"refused_{write_id}"
 
@@ -41,19 +41,19 @@ def begun_at(branch: str) -> datetime | None:
 
 
 def kept_until(branch: str, refused_for: timedelta) -> datetime | None:
-    """Return the end of retention of an audit or refused branch; None for other branches.
+    """Return the end of retention of a write's branch; None for other branches.
 
-    :param refused_for: retention of refused branches.
+    :param refused_for: retention of blocked candidates.
     """
     begun = begun_at(branch)
     if begun is None:
         return None
-    return begun + (refused_for if is_refused(branch) else AUDIT_KEPT_FOR)
+    return begun + (refused_for if is_blocked(branch) else AUDIT_KEPT_FOR)
 
 
 def is_of_write(branch: str) -> bool:
     """Whether a branch belongs to a write, and not to a user."""
-    return is_audit(branch) or is_refused(branch)
+    return is_audit(branch) or is_blocked(branch)
 
 
 def is_audit(branch: str) -> bool:
@@ -61,7 +61,7 @@ def is_audit(branch: str) -> bool:
     return branch.startswith("audit_")
 
 
-def is_refused(branch: str) -> bool:
+def is_blocked(branch: str) -> bool:
     """Whether a branch retains a blocked candidate."""
     return branch.startswith("refused_")
 
@@ -71,14 +71,14 @@ def create_branch(engine: Engine, table: str, branch: str) -> None:
     _change(engine, table, branch, f"CREATE BRANCH {identifier(branch)}")
 
 
-def keep_refused(
+def keep_blocked(
     engine: Engine, table: str, write_id: str, snapshot_id: int, kept_for: timedelta
 ) -> str:
     """Retain a blocked candidate for inspection, until `expire_snapshots` drops it.
 
     :param kept_for: at least a day; truncated to days.
     """
-    branch = refused_branch(write_id)
+    branch = blocked_branch(write_id)
     version = f"AS OF VERSION {snapshot_id} RETAIN {kept_for.days} DAYS"
     _change(engine, table, branch, f"CREATE BRANCH {identifier(branch)} {version}")
     return branch

@@ -54,13 +54,17 @@ def carried_properties(history: History, kind: Kind) -> CommitProperties:
     # declaration.
     last = history.last_write
     declaration = last.commit.declaration if last and last.commit else ""
-    left_out = {source: values for source in watermarks if (values := history.left_out(source))}
+    outside_partitions = {
+        source: values
+        for source in watermarks
+        if (values := history.outside_partitions(source))
+    }
     return CommitProperties(
         kind,
         new_write_id(),
         inputs=watermarks,
         declaration=declaration,
-        left_out=left_out,
+        outside_partitions=outside_partitions,
         computed_by=computed_parts(history),
     )
 

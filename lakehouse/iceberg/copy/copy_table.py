@@ -10,15 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from lakehouse.errors import LakehouseError
 from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.iceberg.commit.branch import is_audit
-from lakehouse.iceberg.copy.moved_files import (
-    MovedDeletes,
-    MovedPaths,
-    moved_deletes,
-    moved_manifest,
-    moved_manifest_list,
-    moved_metadata,
-)
-from lakehouse.iceberg.copy.source_files import (
+from lakehouse.iceberg.copy.files_to_copy import (
     SourceFile,
     SourceFiles,
     find_source_files,
@@ -26,6 +18,14 @@ from lakehouse.iceberg.copy.source_files import (
     missing,
     read_bytes,
     read_metadata,
+)
+from lakehouse.iceberg.copy.moved_files import (
+    MovedDeletes,
+    MovedPaths,
+    moved_deletes,
+    moved_manifest,
+    moved_manifest_list,
+    moved_metadata,
 )
 from lakehouse.iceberg.metadata.manifests import read_files
 from lakehouse.iceberg.metadata.referenced_files import missing_paths, parse_metadata

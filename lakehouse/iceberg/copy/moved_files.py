@@ -8,7 +8,7 @@ from io import BytesIO
 from typing import Any
 
 from lakehouse.errors import LakehouseError
-from lakehouse.iceberg.copy.source_files import POSITION_DELETES, Record, change_records
+from lakehouse.iceberg.copy.files_to_copy import POSITION_DELETES, Record, change_records
 from lakehouse.iceberg.metadata.manifests import DELETED_FROM_PATH
 from lakehouse.iceberg.metadata.table_locations import LOCATION_PROPERTIES, folder_key, path_key
 

@@ -22,7 +22,7 @@ from lakehouse.iceberg.commit.branch import (
     drop_abandoned_branches,
     drop_branch,
     is_audit,
-    is_refused,
+    is_blocked,
 )
 from lakehouse.iceberg.commit.commit_retries import WRITE_ATTEMPTS, Failure, classify, pause
 from lakehouse.iceberg.commit.lock import table_lock
@@ -180,7 +180,7 @@ def _attempt(
         _rewrite_files(loaded, ref, found, properties)
     elif ref == MAIN:
         _delete_by_spark(engine, table.name, found, properties)
-    elif is_refused(ref):
+    elif is_blocked(ref):
         drop_branch(engine, table.name, ref)
     else:
         return None

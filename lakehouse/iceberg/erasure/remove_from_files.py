@@ -21,7 +21,7 @@ from lakehouse.iceberg.erasure.commit_files import FileChange, commit_files, has
 from lakehouse.iceberg.erasure.erasure_commits import erasure_properties
 from lakehouse.iceberg.erasure.find_rows import planned_files
 from lakehouse.iceberg.erasure.position_deletes import DeletedPositions, live_delete_files
-from lakehouse.iceberg.erasure.remove_unnamed import STEP, refuse_where_written, remove_unnamed
+from lakehouse.iceberg.erasure.remove_unnamed import STEP, remove_unnamed, require_not_written
 from lakehouse.iceberg.erasure.rewritten_file import rewrite_without
 from lakehouse.iceberg.metadata.manifests import read_files, read_manifests
 from lakehouse.iceberg.metadata.snapshots import MAIN, History, history_of, read_history
@@ -230,7 +230,7 @@ def remove_from_files(
     """
     names = [table.name for table in tables if engine.catalog.has(table.name)]
     for name in names if now else ():
-        refuse_where_written(engine, name)
+        require_not_written(engine, name)
     results: list[StepResult] = []
     for name in names:
         results.append(rewrite_erased_files(engine, name, request))

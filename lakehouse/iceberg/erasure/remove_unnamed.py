@@ -67,11 +67,11 @@ def _all_locks(engine: Engine, tables: Sequence[str]) -> Iterator[None]:
         for table in tables:
             log = locks.enter_context(table_lock(engine, table, WAIT_SECONDS))
             drop_abandoned_branches(engine, table, log)
-            refuse_where_written(engine, table)
+            require_not_written(engine, table)
         yield
 
 
-def refuse_where_written(engine: Engine, table: str) -> None:
+def require_not_written(engine: Engine, table: str) -> None:
     """Check that no branch stages a write.
 
     :raises TableBusy: names the branch.

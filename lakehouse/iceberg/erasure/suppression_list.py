@@ -44,7 +44,7 @@ class ErasedIds(Protocol):
     def erased_at(self) -> Mapping[bytes, datetime]:
         """When data subjects were erased, by keyed hash."""
 
-    def is_gone(self, names: Iterable[str], value: str) -> datetime | None:
+    def erasure_time(self, names: Iterable[str], value: str) -> datetime | None:
         """Return when a data subject was erased; None if not.
 
         :param names: all names of the subject column in any table.
@@ -56,7 +56,7 @@ class _NoIds:
     key: bytes | None = None
     erased_at: Mapping[bytes, datetime] = field(default_factory=dict)
 
-    def is_gone(self, names: Iterable[str], value: str) -> datetime | None:  # noqa: ARG002
+    def erasure_time(self, names: Iterable[str], value: str) -> datetime | None:  # noqa: ARG002
         return None
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 
-from lakehouse.iceberg.evolve.schema_steps import Change, Order, Refusal, Step
+from lakehouse.iceberg.evolve.schema_steps import Change, DeniedChange, Order, Step
 from lakehouse.iceberg.metadata.table_state import TableState
 from lakehouse.tables.declaration import RowLevel
 from lakehouse.tables.partitioning import PartitionField, SortField
@@ -56,7 +56,7 @@ _LOCATION = re.compile(
 def layout_changes(
     table: IcebergTable, state: TableState, renamed: Mapping[str, str]
 ) -> Iterator[Change]:
-    """Yield the steps and refusals for everything except the columns.
+    """Yield the steps and denied changes for everything except the columns.
 
     :param renamed: new names of columns that are renamed first, by old name in lower case.
     """
@@ -160,7 +160,7 @@ def _normal(location: str) -> tuple[str, str, str]:
 def _format(table: IcebergTable, state: TableState) -> Iterator[Change]:
     declared = int(table_properties(table)["format-version"])
     if declared < state.format_version:
-        yield Refusal(
+        yield DeniedChange(
             table.name,
             "the format version",
             str(state.format_version),

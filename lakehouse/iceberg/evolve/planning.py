@@ -21,7 +21,7 @@ from lakehouse.iceberg.evolve.layout_changes import (
 )
 from lakehouse.iceberg.evolve.matched_columns import renamed_columns
 from lakehouse.iceberg.evolve.schema_changes import schema_changes
-from lakehouse.iceberg.evolve.schema_steps import Order, Refusal, Step
+from lakehouse.iceberg.evolve.schema_steps import DeniedChange, Order, Step
 from lakehouse.iceberg.metadata.code_versions import computed_parts, recorded_code_version
 from lakehouse.iceberg.metadata.commit_properties import CommitProperties
 from lakehouse.iceberg.metadata.snapshots import UNCHANGED_PROPERTY, History, read_history
@@ -255,16 +255,16 @@ def _sort_order(table: IcebergTable, schema: "Schema") -> "SortOrder":
     return SortOrder(*fields) if fields else UNSORTED_SORT_ORDER
 
 
-def format_refusals(
+def denied_formats(
     table: IcebergTable, state: TableState | None, iceberg: IcebergRelease
-) -> Iterator[Refusal]:
-    """Yield a refusal if the Iceberg release cannot write the table's format."""
+) -> Iterator[DeniedChange]:
+    """Yield a denied change if the Iceberg release cannot write the table's format."""
     current = state.format_version if state else 0
     declared = table_properties(table)["format-version"]
-    reason = iceberg.refuses_format_3()
+    reason = iceberg.rejects_format_3()
     if max(int(declared), current) < VECTORS_SINCE or reason is None:
         return
-    yield Refusal(
+    yield DeniedChange(
         table.name,
         "its format version",
         str(current or "none yet"),
@@ -280,13 +280,13 @@ class Plan:
 
     table: str
     steps: tuple[Step, ...] = ()
-    refusals: tuple[Refusal, ...] = ()
+    denied: tuple[DeniedChange, ...] = ()
     warnings: tuple[str, ...] = ()
 
     @property
     def is_empty(self) -> bool:
         """Whether the table matches its declaration."""
-        return not self.steps and not self.refusals
+        return not self.steps and not self.denied
 
     @property
     def is_creation(self) -> bool:
@@ -302,11 +302,11 @@ class Plan:
         return tuple(step for step in self.steps if not step.automatic)
 
     def describe(self) -> list[str]:
-        """Return one line for each step, refusal and warning."""
+        """Return one line for each step, denied change and warning."""
         return [
             *(step.description for step in self.automatic),
             *(f"{step.description} (by lakehouse apply)" for step in self.waiting),
-            *(f"refused: {refusal}" for refusal in self.refusals),
+            *(f"denied: {change}" for change in self.denied),
             *(f"warning: {warning}" for warning in self.warnings),
         ]
 
@@ -320,12 +320,12 @@ def plan(
 
     :param iceberg: the release that writes the table.
     """
-    refused = tuple(format_refusals(table, state, iceberg))
+    denied = tuple(denied_formats(table, state, iceberg))
     if state is None:
         created = tuple(_creation(table))
-        return Plan(table.name, created, refused, tuple(warnings(table, state, iceberg)))
+        return Plan(table.name, created, denied, tuple(warnings(table, state, iceberg)))
     changes = [
-        *refused,
+        *denied,
         *schema_changes(table, state),
         *layout_changes(table, state, renamed_columns(table, state)),
     ]
@@ -339,7 +339,7 @@ def plan(
     return Plan(
         table=table.name,
         steps=tuple(sorted(steps, key=lambda step: step.order)),
-        refusals=tuple(change for change in changes if isinstance(change, Refusal)),
+        denied=tuple(change for change in changes if isinstance(change, DeniedChange)),
         warnings=tuple(warnings(table, state, iceberg)),
     )
 
@@ -399,8 +399,8 @@ def _creation(table: IcebergTable) -> list[Step]:
 
 
 def _chosen_steps(planned: Plan, *, with_waiting: bool) -> tuple[Step, ...]:
-    if planned.refusals:
-        raise EvolutionRefused("\n".join(map(str, planned.refusals)))
+    if planned.denied:
+        raise EvolutionRefused("\n".join(map(str, planned.denied)))
     if with_waiting:
         return planned.steps
     blocking = [step.description for step in planned.waiting if step.blocks_writes]

@@ -11,9 +11,9 @@ from lakehouse.iceberg.evolve.matched_columns import (
 )
 from lakehouse.iceberg.evolve.schema_steps import (
     Change,
+    DeniedChange,
     Order,
     Path,
-    Refusal,
     Step,
     dotted,
 )
@@ -29,10 +29,10 @@ class _Context:
     table: IcebergTable
     state: TableState
 
-    def refuse(
+    def deny(
         self, path: Path, current: object, declared: object, why: str, next_step: str
-    ) -> Refusal:
-        return Refusal(
+    ) -> DeniedChange:
+        return DeniedChange(
             self.table.name,
             f"column {dotted(path)}",
             str(current),
@@ -46,7 +46,7 @@ class _Context:
 
 
 def schema_changes(table: IcebergTable, state: TableState) -> Iterator[Change]:
-    """Yield the steps and refusals for a table's columns."""
+    """Yield the steps and denied changes for a table's columns."""
     return _fields(_Context(table, state), (), declared_columns(table), state.columns)
 
 
@@ -87,7 +87,7 @@ def _add(
     }
     source = partition_names.get(target.name.lower())
     if target.required:
-        yield context.refuse(
+        yield context.deny(
             full,
             "absent",
             f"{target.type}, required",
@@ -95,7 +95,7 @@ def _add(
             "Declare it without required=True, and add a not_null rule for new rows.",
         )
     elif not path and source is not None:
-        yield context.refuse(
+        yield context.deny(
             full,
             "absent",
             target.type,
@@ -131,7 +131,7 @@ def _change(
             automatic=False,
         )
     if target.required and not actual.required:
-        yield context.refuse(
+        yield context.deny(
             (name,),
             actual.type,
             f"{target.type}, required",
@@ -156,7 +156,7 @@ def _retype(
     elif is_wider(target, actual):
         yield from _widen(context, path, target, actual)
     else:
-        yield context.refuse(
+        yield context.deny(
             path,
             actual,
             target,
@@ -179,7 +179,7 @@ def _widen(
         # Iceberg returns values of an identity partition in the new type. A scan of an old
         # snapshot then fails with a ClassCastException, except for decimals (Iceberg 1.12 on
         # Spark 4.1).
-        yield context.refuse(
+        yield context.deny(
             path,
             actual,
             target,
@@ -210,7 +210,7 @@ def _undeclared(
         full = (*path, actual.name)
         successor = successors.get(actual.name.lower())
         if context.is_dropped(full) and _is_partitioned_by(context, full):
-            yield context.refuse(
+            yield context.deny(
                 full,
                 actual.type,
                 "dropped",
@@ -227,7 +227,7 @@ def _undeclared(
                 blocks_writes=True,
             )
         elif successor is not None:
-            yield context.refuse(
+            yield context.deny(
                 full,
                 actual.type,
                 f"the former name of {successor.name} ({successor.type})",
@@ -236,7 +236,7 @@ def _undeclared(
                 " a separate column.",
             )
         else:
-            yield context.refuse(
+            yield context.deny(
                 full,
                 actual.type,
                 "absent",

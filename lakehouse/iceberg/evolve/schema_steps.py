@@ -1,4 +1,4 @@
-"""Steps and refusals of an evolution.
+"""Steps and denied changes of an evolution.
 
 Automatic steps run before a write. Others wait for `lakehouse apply`; those that block writes
 stop them until then, since DataFrames in the declared schema would not fit the table.
@@ -49,7 +49,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Refusal:
+class DeniedChange:
     """A declared change that would lose data or break readers.
 
     `current` and `declared` complete "… is `current` in the table and `declared` in the
@@ -71,7 +71,7 @@ class Refusal:
         )
 
 
-Change = Step | Refusal
+Change = Step | DeniedChange
 
 
 def dotted(path: Path) -> str:

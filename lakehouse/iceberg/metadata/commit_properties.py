@@ -103,7 +103,7 @@ class CommitProperties:
       recomputed.
     - `merged_ranges` contains half-open bounds of range partitions, as text.
     - `takes_out`: the commit removes rows because an input lost rows of rejected deliveries.
-    - `left_out` contains, for each input, the values (as text) of rows that were in no
+    - `outside_partitions` contains, for each input, the values (as text) of rows that were in no
       partition when `inputs` was determined. When such a partition is defined later, it must be
       computed.
     - `code_version` is the version of the code that computed the rows; empty if unknown.
@@ -124,7 +124,7 @@ class CommitProperties:
     since: Mapping[str, int] = field(default_factory=dict)
     merged_ranges: tuple[tuple[str, str], ...] = ()
     takes_out: bool = False
-    left_out: Mapping[str, tuple[str | None, ...]] = field(default_factory=dict)
+    outside_partitions: Mapping[str, tuple[str | None, ...]] = field(default_factory=dict)
     row_level: str = ""
     code_version: str = ""
     keeps_rows: bool = False
@@ -153,9 +153,13 @@ class CommitProperties:
         return cls(**values)
 
 
+_STORED_NAMES = {"merged_ranges": "spans", "outside_partitions": "left-out"}
+"""Keys that differ from the names of fields."""
+
+
 def _key(field_name: str) -> str:
     """Return the summary key of a field of `CommitProperties`."""
-    name = "spans" if field_name == "merged_ranges" else field_name.replace("_", "-")
+    name = _STORED_NAMES.get(field_name, field_name.replace("_", "-"))
     return f"{PREFIX}{name}"
 
 
@@ -167,7 +171,7 @@ def _read_pins(text: str) -> dict[str, int]:
     return {name: int(pin) for name, pin in json.loads(text).items()}
 
 
-def _read_left_out(text: str) -> dict[str, tuple[str | None, ...]]:
+def _read_outside_partitions(text: str) -> dict[str, tuple[str | None, ...]]:
     return {name: tuple(values) for name, values in json.loads(text).items()}
 
 
@@ -186,7 +190,10 @@ _FORMS: Mapping[str, _Form] = {
     "since": _PINS,
     "merged_ranges": (json.dumps, _read_ranges),
     "takes_out": _FLAG,
-    "left_out": (lambda values: json.dumps(dict(sorted(values.items()))), _read_left_out),
+    "outside_partitions": (
+        lambda values: json.dumps(dict(sorted(values.items()))),
+        _read_outside_partitions,
+    ),
     "keeps_rows": _FLAG,
     "computed_by": (parts_text, parts_of_text),
     "follows": _FLAG,

@@ -210,11 +210,11 @@ class History:
                 return snapshot.commit.inputs[source]
         return None
 
-    def left_out(self, source: str) -> tuple[str | None, ...]:
+    def outside_partitions(self, source: str) -> tuple[str | None, ...]:
         """Return the values of `source` rows that were in no partition as of the watermark."""
         for snapshot in self.line:
             if snapshot.commit and source in snapshot.commit.inputs:
-                return snapshot.commit.left_out.get(source, ())
+                return snapshot.commit.outside_partitions.get(source, ())
         return ()
 
     def has_published(self, write_id: str) -> bool:

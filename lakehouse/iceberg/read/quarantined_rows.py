@@ -23,7 +23,7 @@ _NOT_SHOWN = frozenset({_KEY, "_source_sha256", _AT})
 
 
 @dataclass(frozen=True)
-class Refusals:
+class RowCounts:
     """Number of quarantined rows of a rule or file, with the first and last quarantine time."""
 
     name: str | None
@@ -34,44 +34,44 @@ class Refusals:
 
 
 @dataclass(frozen=True)
-class RefusedRows:
+class QuarantinedRows:
     """The rows in a table's quarantine; empty before it is created."""
 
     table: str
     quarantine: str
     rows: int = 0
-    by_rule: tuple[Refusals, ...] = ()
+    by_rule: tuple[RowCounts, ...] = ()
     """Sorted by rows in descending order; a row can break several rules."""
-    by_file: tuple[Refusals, ...] = ()
+    by_file: tuple[RowCounts, ...] = ()
 
     @property
     def first_at(self) -> datetime | None:
         """When the oldest of them were quarantined."""
-        return min((refusals.first_at for refusals in self.by_file), default=None)
+        return min((counts.first_at for counts in self.by_file), default=None)
 
     @property
     def last_at(self) -> datetime | None:
         """When the newest of them were quarantined."""
-        return max((refusals.last_at for refusals in self.by_file), default=None)
+        return max((counts.last_at for counts in self.by_file), default=None)
 
 
-def count_refused(catalog: Catalog, table: IcebergTable) -> RefusedRows:
+def count_quarantined(catalog: Catalog, table: IcebergTable) -> QuarantinedRows:
     """Count the rows in a table's quarantine, in batches.
 
     :raises FilesUnsupported: if only Spark can read its rows.
     """
-    rules: dict[str | None, Refusals] = {}
-    files: dict[str | None, Refusals] = {}
+    rules: dict[str | None, RowCounts] = {}
+    files: dict[str | None, RowCounts] = {}
     rows = 0
     for batch in _batches(catalog, table, (_REASONS, _FILE, _AT)):
         rows += batch.num_rows
         _add(rules, _per_rule(batch))
         _add(files, batch.select([_FILE, _AT]))
     quarantine = _quarantine(table).name
-    return RefusedRows(table.name, quarantine, rows, _most_first(rules), _most_first(files))
+    return QuarantinedRows(table.name, quarantine, rows, _most_first(rules), _most_first(files))
 
 
-def sample_refused(
+def sample_quarantined(
     engine: Engine,
     table: IcebergTable,
     limit: int,
@@ -99,7 +99,7 @@ def sample_refused(
     return [{name: row[name] for name in columns if name in row} for row in shown]
 
 
-def refused_keys(engine: Engine, table: IcebergTable) -> set[str]:
+def quarantined_keys(engine: Engine, table: IcebergTable) -> set[str]:
     """Return the keys of the rows in a table's quarantine."""
     keys: set[str] = set()
     for batch in _batches(engine.catalog, table, (_KEY,)):
@@ -151,7 +151,7 @@ def _breaking(batch: "pa.RecordBatch", rule: str) -> "pa.RecordBatch":
     return batch.take(pc.list_parent_indices(reasons).filter(is_rule))
 
 
-def _add(known: dict[str | None, Refusals], batch: "pa.RecordBatch") -> None:
+def _add(known: dict[str | None, RowCounts], batch: "pa.RecordBatch") -> None:
     """Add a batch of names and timestamps to the counts by name."""
     import pyarrow as pa
 
@@ -159,9 +159,9 @@ def _add(known: dict[str | None, Refusals], batch: "pa.RecordBatch") -> None:
     grouped = pa.Table.from_batches([batch]).group_by(name)
     name_counts = grouped.aggregate([(at, "count"), (at, "min"), (at, "max")])
     for row in name_counts.to_pylist():
-        counts = Refusals(row[name], row[f"{at}_count"], row[f"{at}_min"], row[f"{at}_max"])
+        counts = RowCounts(row[name], row[f"{at}_count"], row[f"{at}_min"], row[f"{at}_max"])
         before = known.get(counts.name, counts)
-        known[counts.name] = Refusals(
+        known[counts.name] = RowCounts(
             counts.name,
             counts.rows + (before.rows if counts.name in known else 0),
             min(before.first_at, counts.first_at),
@@ -169,7 +169,7 @@ def _add(known: dict[str | None, Refusals], batch: "pa.RecordBatch") -> None:
         )
 
 
-def _most_first(known: dict[str | None, Refusals]) -> tuple[Refusals, ...]:
+def _most_first(known: dict[str | None, RowCounts]) -> tuple[RowCounts, ...]:
     return tuple(sorted(known.values(), key=lambda counts: (-counts.rows, counts.name or "")))
 
 
@@ -183,7 +183,7 @@ _PARSED: Mapping[str, Callable[[str], Any]] = {
 Key = tuple[Any, ...]
 
 
-def refused_values(
+def quarantined_values(
     engine: Engine, table: IcebergTable, inputs: Mapping[str, Input]
 ) -> set[Any]:
     """Return the partition values of the rows in a table's quarantine; None if unknown.
@@ -191,26 +191,26 @@ def refused_values(
     :param table: overwritten by partitions, with a quarantine.
     :raises FilesUnsupported: if only Spark can read the quarantine or a source.
     """
-    refused = _refused(engine, table)
+    quarantined = _by_source_key(engine, table)
     values: set[Any] = set()
     for source, column in followed(table, inputs).items():
-        keys = {key for key in refused if None not in key}
+        keys = {key for key in quarantined if None not in key}
         for key, value in _look_up(engine, source, column, keys):
             values.add(value)
-            refused.pop(key, None)
-    return values | {_parsed(table, text) for texts in refused.values() for text in texts}
+            quarantined.pop(key, None)
+    return values | {_parsed(table, text) for texts in quarantined.values() for text in texts}
 
 
-def _refused(engine: Engine, table: IcebergTable) -> dict[Key, set[str | None]]:
+def _by_source_key(engine: Engine, table: IcebergTable) -> dict[Key, set[str | None]]:
     """Return the quarantined rows by source key, with the texts of the partition column."""
     by = table.overwritten_by
     assert by is not None
-    refused: dict[Key, set[str | None]] = {}
+    quarantined: dict[Key, set[str | None]] = {}
     columns = tuple(dict.fromkeys((*SOURCE_COLUMNS, by)))
     for batch in _batches(engine.catalog, table, columns):
         for row in batch.to_pylist():
-            refused.setdefault(_key(row), set()).add(row[by])
-    return refused
+            quarantined.setdefault(_key(row), set()).add(row[by])
+    return quarantined
 
 
 def _look_up(

@@ -10,7 +10,7 @@ from lakehouse.iceberg.metadata.commit_properties import CommitProperties
 from lakehouse.iceberg.metadata.snapshots import History, read_history
 from lakehouse.iceberg.read.inputs import SINCE, Input
 from lakehouse.iceberg.read.pinned_inputs import partition_appends, pin
-from lakehouse.iceberg.read.rows_outside_partitions import was_left_out
+from lakehouse.iceberg.read.rows_outside_partitions import was_outside_partitions
 from lakehouse.iceberg.read.stale_partitions import commits_since, followed, stale_by_source
 from lakehouse.iceberg.read.withdrawn_deliveries import Withdrawn, withdrawn_by_source
 from lakehouse.iceberg.values.value_ranges import bound
@@ -101,7 +101,7 @@ def plan_read(
         run.reads_everything
         or (run.full_recompute and run.partitions is not None)
         or _was_declared_otherwise(target, table)
-        or was_left_out(engine, table, inputs, run.partitions)
+        or was_outside_partitions(engine, table, inputs, run.partitions)
         or were_read_further(target, table, inputs, run.partitions)
     )
     pin_inputs = partial(pin, engine, inputs, table.name, full_recompute=full_recompute)

@@ -84,7 +84,7 @@ def _is_within(
 
 HAS_PARTITION = "has_partition"
 """Name of the rule that these rows break, and their reason in the quarantine."""
-IS_LEFT_OUT = f"array_contains(_reasons, {literal(HAS_PARTITION)})"
+IS_OUTSIDE_PARTITIONS = f"array_contains(_reasons, {literal(HAS_PARTITION)})"
 """The SQL predicate of these rows in the quarantine."""
 
 
@@ -151,7 +151,7 @@ def has_partition(table: IcebergTable) -> Rule:
     )
 
 
-def find_left_out(
+def find_outside_partitions(
     engine: Engine,
     table: IcebergTable,
     inputs: Mapping[str, Input],
@@ -192,7 +192,7 @@ def evaluate_by_metadata(
     return [RuleResult(has_partition(table), outside, max(outside, total))] if sources else []
 
 
-def was_left_out(
+def was_outside_partitions(
     engine: Engine,
     table: IcebergTable,
     inputs: Mapping[str, Input],
@@ -209,16 +209,16 @@ def was_left_out(
 
 
 def stamped(
-    history: History, left_out: list[OutsidePartitions], marks: Mapping[str, int]
+    history: History, outside_partitions: list[OutsidePartitions], marks: Mapping[str, int]
 ) -> dict[str, tuple[str | None, ...]]:
     """Return the values to record in a commit; the previous ones while a watermark stays."""
     return {
         rows.source.table: (
             rows.texts
             if marks.get(rows.source.table) == rows.source.snapshot_id
-            else history.left_out(rows.source.table)
+            else history.outside_partitions(rows.source.table)
         )
-        for rows in left_out
+        for rows in outside_partitions
     }
 
 
@@ -253,8 +253,8 @@ def _is_settled(engine: Engine, table: IcebergTable, rows: OutsidePartitions) ->
     target, name = read_history(engine, table.name), rows.source.table
     commits = (snapshot.commit for snapshot in target.line if snapshot.commit)
     newest = next((commit for commit in commits if name in commit.read), None)
-    if newest is None or newest.left_out.get(name) != rows.texts:
-        return not rows.values and not (newest and newest.left_out.get(name))
+    if newest is None or newest.outside_partitions.get(name) != rows.texts:
+        return not rows.values and not (newest and newest.outside_partitions.get(name))
     if any(rows.every.has(value) for value in rows.values):
         # If only some timestamps of a day are in a partition, the number of rows outside is
         # unknown.

@@ -172,7 +172,9 @@ def _waiting(target: History, source: str, every: AllPartitions | None) -> set[A
     if every is None:
         return set()
     return {
-        value for value in every.values_of(target.left_out(source)) if every.has_all_of(value)
+        value
+        for value in every.values_of(target.outside_partitions(source))
+        if every.has_all_of(value)
     }
 
 

@@ -77,14 +77,14 @@ def order_sql(values: Mapping[str, str]) -> str:
     return f"struct({', '.join(parts)})"
 
 
-def is_newer_sql(refused: Mapping[str, str], accepted: str) -> str:
+def is_newer_sql(rejected: Mapping[str, str], accepted: str) -> str:
     """Return the SQL predicate that a rejected version is newer than an accepted one.
 
-    :param refused: the columns of its `order_sql`.
+    :param rejected: the columns of its `order_sql`.
     :param accepted: the `order_sql` of the accepted version, in the same types.
     """
-    first = next(iter(refused.values()))
-    return f"({first} IS NOT NULL AND {order_sql(refused)} > {accepted})"
+    first = next(iter(rejected.values()))
+    return f"({first} IS NOT NULL AND {order_sql(rejected)} > {accepted})"
 
 
 def typed_sql(table: IcebergTable, column: str, raw: str, delivered_type: str) -> str:

@@ -19,7 +19,7 @@ class RefusedShareRule(EvaluableRule):
 
     @property
     def sql(self) -> str:
-        return f"share of the rows refused {self.bounds}"
+        return f"share of the rows rejected {self.bounds}"
 
     @property
     def tolerated_share(self) -> float:
@@ -58,7 +58,7 @@ def _rule(
     share = "half" if limit == HALF else f"{limit * 100:g} %"
     return RefusedShareRule(
         REFUSED_SHARE,
-        f"No more than {share} of the rows are refused",
+        f"No more than {share} of the rows are rejected",
         (),
         on_failure,
         bounds,

@@ -105,7 +105,7 @@ class Quarantined:
     new_rows: int
     snapshot_id: int | None
     outside_rows: int = 0
-    left_out_rows: int = 0
+    unevaluated_rows: int = 0
     """Those of `outside_rows` that no rule was evaluated on."""
 
 

@@ -15,19 +15,19 @@ from lakehouse.iceberg.rules.evaluable_rule import evaluable
 from lakehouse.iceberg.rules.failing_row_samples import sample_of
 from lakehouse.iceberg.rules.rows import InPartitionsRule, RowRule
 from lakehouse.iceberg.values.write_result import Outcome, Quarantined, RuleResult
-from lakehouse.iceberg.write import stage
+from lakehouse.iceberg.write import stage_statements
 from lakehouse.iceberg.write.prepared_frame import PreparedFrame, prepare
-from lakehouse.iceberg.write.publish_branch import publish, refuse, unchanged
+from lakehouse.iceberg.write.publish_branch import block, publish, unchanged
 from lakehouse.iceberg.write.quarantine_writes import quarantine
 from lakehouse.iceberg.write.split_rows import (
     count_terms,
-    evaluate_refusals,
+    evaluate_rejections,
     evaluated,
-    none_refused,
+    none_rejected,
     split_rows,
 )
 from lakehouse.iceberg.write.withdrawn_rows import (
-    Following,
+    WithdrawnRows,
     take_out_appended,
     take_out_computed,
 )
@@ -41,22 +41,24 @@ if TYPE_CHECKING:
 
 
 def rows_attempt(
-    attempt: Attempt, frame: "DataFrame", erased: Following | None = None
+    attempt: Attempt, frame: "DataFrame", withdrawn: WithdrawnRows | None = None
 ) -> Outcome:
     """Stage rows by append or overwrite, audit the changes, and publish or block them.
 
-    :param erased: removed rows of erased data subjects, if an append follows erasures of its
+    :param withdrawn: removed rows of erased data subjects, if an append follows erasures of its
         inputs.
     """
     if isinstance(attempt.table.write, Append):
-        return _append_attempt(attempt, frame, erased)
+        return _append_attempt(attempt, frame, withdrawn)
     prepared = prepare(attempt.table, frame)
-    return _publish_or_refuse(attempt, *_overwrite(attempt, prepared))
+    return _publish_or_block(attempt, *_overwrite(attempt, prepared))
 
 
-def _append_attempt(initial: Attempt, frame: "DataFrame", erased: Following | None) -> Outcome:
+def _append_attempt(
+    initial: Attempt, frame: "DataFrame", withdrawn: WithdrawnRows | None
+) -> Outcome:
     attempt = take_out_appended(initial)
-    attempt = take_out_computed(attempt, erased) if erased else attempt
+    attempt = take_out_computed(attempt, withdrawn) if withdrawn else attempt
     has_less = attempt is not initial
     landed: set[tuple[Any, ...]] = set()
     rows: DataFrame | None = frame
@@ -68,11 +70,11 @@ def _append_attempt(initial: Attempt, frame: "DataFrame", erased: Following | No
     results, quarantined = _append(attempt, prepare(attempt.table, rows), landed)
     if not has_less and not _added(attempt):
         if any(result.blocks for result in results):
-            return refuse(attempt, results, quarantined)
+            return block(attempt, results, quarantined)
         return unchanged(attempt, results, quarantined)
     audited = _audited(attempt, [result.rule for result in results])
     audited = audited._replace(results=[*results, *audited.results])
-    return _publish_or_refuse(initial, audited, quarantined)
+    return _publish_or_block(initial, audited, quarantined)
 
 
 def _append(
@@ -95,7 +97,7 @@ def _append(
     ]
     rules = [*attempt.table.quarantining_rules, *blocking]
     initial = prepared.cast_once().where(f"NOT {prepared.broken(blocking)}")
-    stage.append(attempt, prepared.accepted(initial))
+    stage_statements.append(attempt, prepared.accepted(initial))
     if attempt.request.check_added:
         attempt.request.check_added(_added(attempt), landed)
     if not rules and not casting:
@@ -107,7 +109,7 @@ def _append(
     if has_all and not attempt.scope.is_any:
         return [
             *(RuleResult(rule, 0, total) for rule in rules),
-            *none_refused(attempt.table, total),
+            *none_rejected(attempt.table, total),
         ], None
     evaluated_now = [*attempt.table.quarantining_rules, *casting]
     split = split_rows(
@@ -118,13 +120,13 @@ def _append(
     )
     results = [
         *evaluated(attempt.engine, prepared, split, evaluated_now),
-        *evaluate_refusals(prepared, split, attempt.history),
+        *evaluate_rejections(prepared, split, attempt.history),
     ]
     quarantined = quarantine(attempt, prepared, split)
-    refused = quarantined.rows if quarantined else 0
-    if total - refused > _added(attempt):
+    rejected = quarantined.rows if quarantined else 0
+    if total - rejected > _added(attempt):
         # They belong to the blocked candidate.
-        stage.append(
+        stage_statements.append(
             attempt, prepared.accepted(prepared.frame.where(prepared.broken(blocking)))
         )
     return results, quarantined
@@ -141,7 +143,7 @@ def _overwrite(attempt: Attempt, prepared: PreparedFrame) -> tuple[Audited, Quar
     The rows are computed once and cached as rows, a third faster than a columnar cache.
     """
     if not attempt.table.quarantining_rules and not attempt.table.casts:
-        stage.overwrite(attempt, prepared.accepted(), _overwritten(attempt))
+        stage_statements.overwrite(attempt, prepared.accepted(), _overwritten(attempt))
         return _audited(attempt), None
     prepared = prepared.evaluated()
     kept = attempt.request.keep(prepared.frame)
@@ -154,10 +156,10 @@ def _overwrite(attempt: Attempt, prepared: PreparedFrame) -> tuple[Audited, Quar
             spark, lambda: evaluated(attempt.engine, prepared, split, rules)
         ) as split_results,
     ):
-        stage.overwrite(attempt, prepared.accepted(kept), _overwritten(attempt))
+        stage_statements.overwrite(attempt, prepared.accepted(kept), _overwritten(attempt))
         audited = _audited(attempt, rules)
-    refusals = evaluate_refusals(prepared, split, attempt.history)
-    results = [*split_results.result(), *refusals, *audited.results]
+    rejections = evaluate_rejections(prepared, split, attempt.history)
+    results = [*split_results.result(), *rejections, *audited.results]
     return audited._replace(results=results), quarantined.result()
 
 
@@ -167,11 +169,11 @@ def _without_partition(attempt: Attempt) -> str:
     return has_no_partition(partitions, by) if partitions and by else ""
 
 
-def _publish_or_refuse(
+def _publish_or_block(
     attempt: Attempt, audited: Audited, quarantined: Quarantined | None
 ) -> Outcome:
     if any(result.blocks for result in audited.results):
-        return refuse(attempt, audited.results, quarantined)
+        return block(attempt, audited.results, quarantined)
     published = publish(attempt, audited.results, quarantined)
     rows = audited.rows if attempt.run.partitions else None
     return replace(published, profile=audited.profile, partition_row_count=rows)

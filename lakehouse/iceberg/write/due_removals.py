@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from lakehouse.iceberg.catalog.engine import Engine
-from lakehouse.iceberg.commit.branch import kept_until, refused_branch
+from lakehouse.iceberg.commit.branch import blocked_branch, kept_until
 from lakehouse.iceberg.commit.snapshot_properties import set_property, unset_property
 from lakehouse.iceberg.metadata.commit_properties import PREFIX
 from lakehouse.iceberg.metadata.snapshots import History
@@ -45,7 +45,7 @@ class DueRemoval:
 
     def is_expired(self, table: IcebergTable) -> bool:
         """Whether its write is too old to be running, and its candidate to be published."""
-        until = kept_until(refused_branch(self.write_id), table.upkeep_policy.refused_for)
+        until = kept_until(blocked_branch(self.write_id), table.upkeep_policy.refused_for)
         return until is None or datetime.now(UTC) > until
 
 

@@ -18,7 +18,7 @@ from lakehouse.iceberg.rules.evaluable_rule import EvaluableRule, evaluable, row
 from lakehouse.iceberg.rules.failing_row_samples import sample_of
 from lakehouse.iceberg.rules.unique_and_references import KeyLookup, UniqueRule
 from lakehouse.iceberg.values.write_result import Outcome, RuleResult
-from lakehouse.iceberg.write import stage
+from lakehouse.iceberg.write import stage_statements
 from lakehouse.iceberg.write.prepared_frame import (
     DELETED,
     PreparedFrame,
@@ -27,16 +27,20 @@ from lakehouse.iceberg.write.prepared_frame import (
     prepare,
     written_columns,
 )
-from lakehouse.iceberg.write.publish_branch import publish, refuse, unchanged
+from lakehouse.iceberg.write.publish_branch import block, publish, unchanged
 from lakehouse.iceberg.write.quarantine_writes import quarantine
 from lakehouse.iceberg.write.split_rows import (
     Split,
     count_terms,
-    evaluate_refusals,
+    evaluate_rejections,
     evaluated,
     split_rows,
 )
-from lakehouse.iceberg.write.withdrawn_rows import Following, with_removed, without_refused
+from lakehouse.iceberg.write.withdrawn_rows import (
+    WithdrawnRows,
+    with_withdrawn,
+    without_rejected,
+)
 from lakehouse.iceberg.write.write_attempt import Attempt, evaluate_prepared, other_table_reader
 from lakehouse.tables.quoting import counts, identifier, in_values, without_zone
 from lakehouse.tables.rule import Rule
@@ -47,7 +51,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _ACTION = "__action"
-_REFUSED = "__refused"
+_REJECTED = "__rejected"
 _FEW_VALUES = 1000
 """Limit of values to skip files by; a longer predicate costs more than it saves."""
 _ROWS_OF_A_FILE = 100_000
@@ -62,7 +66,7 @@ _INSERTED, _UPDATED, _DELETED, _SAME, _KEYS = (
 
 
 def merge_attempt(
-    attempt: Attempt, mode: Merge, frame: "DataFrame", rejected: Following | None
+    attempt: Attempt, mode: Merge, frame: "DataFrame", withdrawn: WithdrawnRows | None
 ) -> Outcome:
     """Compare rows with the table by key, stage the differences, audit them, and publish or
     block them.
@@ -73,18 +77,18 @@ def merge_attempt(
     TableReference`). For a large table, the source rows are cached before the comparison too,
     since their number determines the join. A small table is read in full without this count.
 
-    :param rejected: rows that rejections removed from the inputs; their merged rows are
+    :param withdrawn: rows that rejections removed from the inputs; their merged rows are
         deleted.
     """
-    prepared, source = _prepared(attempt, mode, frame, rejected)
+    prepared, source = _prepared(attempt, mode, frame, withdrawn)
     compared, aggregate_values = _compared(attempt, mode, prepared, source)
     split = split_rows(prepared, compared, aggregate_values, attempt.request.keep)
     results = _results(attempt, mode, prepared, split)
     quarantined = quarantine(attempt, prepared, split)
-    accepted_rows = split.count - split.refused_count
+    accepted_rows = split.count - split.rejected_count
     repeated = accepted_rows - aggregate_values.get(_KEYS, accepted_rows)
     if repeated:
-        return refuse(
+        return block(
             attempt,
             _with_repeated_keys(attempt, mode, prepared, compared, results, repeated),
             quarantined,
@@ -95,14 +99,14 @@ def merge_attempt(
     )
     if inserted + updated + deleted == 0:
         if any(result.blocks for result in results if _is_of_delivered(result.rule)):
-            return refuse(attempt, results, quarantined, staged=False)
+            return block(attempt, results, quarantined, staged=False)
         return unchanged(attempt, results, quarantined)
     changed = prepared.accepted(compared.where(f"{_ACTION} <> 'same'"))
     _stage(attempt, mode, changed, source, inserted, updated + deleted)
     results += _on_other_keys(attempt, mode, changed)
     results += evaluate_prepared(attempt)
     if any(result.blocks for result in results):
-        return refuse(attempt, results, quarantined)
+        return block(attempt, results, quarantined)
     return replace(
         publish(attempt, results, quarantined),
         inserted_rows=inserted,
@@ -113,15 +117,15 @@ def merge_attempt(
 
 
 def _prepared(
-    attempt: Attempt, mode: Merge, frame: "DataFrame", rejected: Following | None
+    attempt: Attempt, mode: Merge, frame: "DataFrame", withdrawn: WithdrawnRows | None
 ) -> "tuple[PreparedFrame, _SourceStats]":
     """Return the rows to merge, with evaluated rules, and their statistics."""
     prepared = prepare(attempt.table, frame).evaluated()
     if attempt.base.is_empty:
         return prepared, _SourceStats()
-    prepared = with_removed(attempt, mode, prepared, rejected) if rejected else prepared
+    prepared = with_withdrawn(attempt, mode, prepared, withdrawn) if withdrawn else prepared
     if attempt.scope.reads_existing:
-        prepared = without_refused(attempt, mode, prepared)
+        prepared = without_rejected(attempt, mode, prepared)
     if _is_small(attempt):
         return prepared, _SourceStats()
     prepared = replace(prepared, frame=attempt.request.keep(prepared.frame))
@@ -237,7 +241,7 @@ def _compare(
         existing = with_keys(existing, keys, mode.on, source.rows)
     existing = broadcast(existing) if source.is_few or _is_small(attempt) else existing
     on = same_key(mode.on, "s", "t")
-    rows = prepared.frame.selectExpr("*", f"{prepared.refused_predicate} AS {_REFUSED}")
+    rows = prepared.frame.selectExpr("*", f"{prepared.rejected_predicate} AS {_REJECTED}")
     joined = rows.alias("s").join(existing.alias("t"), on, "left_outer")
     joined = joined.where(f"NOT {_is_corrected(attempt, mode)}")
     differs = [
@@ -249,7 +253,7 @@ def _compare(
         f"CASE WHEN {is_deleted} THEN if({stays}, 'same', 'delete') "
         f"WHEN t.__existing IS NULL THEN 'insert' WHEN {differ} THEN 'update' ELSE 'same' END"
     )
-    return joined.selectExpr("s.*", f"{action} AS {_ACTION}").drop(_REFUSED)
+    return joined.selectExpr("s.*", f"{action} AS {_ACTION}").drop(_REJECTED)
 
 
 def _is_corrected(attempt: Attempt, mode: Merge) -> str:
@@ -262,7 +266,7 @@ def _is_corrected(attempt: Attempt, mode: Merge) -> str:
     )
     has_key = " AND ".join(f"s.{identifier(name)} IS NOT NULL" for name in mode.on)
     is_known = f"{has_key} AND t.__existing IS NOT NULL"
-    return f"({_REFUSED} AND {is_known} AND NOT {is_newer_sql(source, order_sql(existing))})"
+    return f"({_REJECTED} AND {is_known} AND NOT {is_newer_sql(source, order_sql(existing))})"
 
 
 def _is_newest(attempt: Attempt) -> bool:
@@ -299,10 +303,10 @@ def _aggregates(attempt: Attempt, mode: Merge, prepared: PreparedFrame) -> dict[
     Distinct keys are omitted if known to be unique, since counting them shuffles all rows.
     """
     table = attempt.table
-    refused = prepared.refused_predicate
+    rejected = prepared.rejected_predicate
     key = f"struct({', '.join(map(identifier, mode.on))})"
-    counting = f"NOT {refused} AND NOT {DELETED}" if prepared.deletes else f"NOT {refused}"
-    keys = f"count(DISTINCT CASE WHEN NOT {refused} THEN {key} END)"
+    counting = f"NOT {rejected} AND NOT {DELETED}" if prepared.deletes else f"NOT {rejected}"
+    keys = f"count(DISTINCT CASE WHEN NOT {rejected} THEN {key} END)"
     # Comparison with the table can match two rows of one key.
     is_known_once = attempt.request.has_unique_keys and attempt.base.is_empty
     return (
@@ -310,9 +314,9 @@ def _aggregates(attempt: Attempt, mode: Merge, prepared: PreparedFrame) -> dict[
         | row_aggregates(table, _aggregated(table), counting)
         | profile_aggregates(table, f"({counting})")
         | {
-            _INSERTED: counts(f"NOT {refused} AND {_ACTION} = 'insert'"),
-            _UPDATED: counts(f"NOT {refused} AND {_ACTION} = 'update'"),
-            _DELETED: counts(f"NOT {refused} AND {_ACTION} = 'delete'"),
+            _INSERTED: counts(f"NOT {rejected} AND {_ACTION} = 'insert'"),
+            _UPDATED: counts(f"NOT {rejected} AND {_ACTION} = 'update'"),
+            _DELETED: counts(f"NOT {rejected} AND {_ACTION} = 'delete'"),
             _SAME: counts(f"{_ACTION} = 'same'"),
         }
         | ({} if is_known_once else {_KEYS: keys})
@@ -322,9 +326,9 @@ def _aggregates(attempt: Attempt, mode: Merge, prepared: PreparedFrame) -> dict[
 def _results(
     attempt: Attempt, mode: Merge, prepared: PreparedFrame, split: Split
 ) -> list[RuleResult]:
-    accepted_rows = split.count - split.refused_count
+    accepted_rows = split.count - split.rejected_count
     results = evaluated(attempt.engine, prepared, split, attempt.table.row_rules)
-    results += evaluate_refusals(prepared, split, attempt.history)
+    results += evaluate_rejections(prepared, split, attempt.history)
     results += [
         rule.result(split.aggregate_values, accepted_rows)
         for rule in _aggregated(attempt.table)
@@ -347,8 +351,8 @@ def _aggregated(table: IcebergTable) -> list[EvaluableRule]:
 
 def _is_of_delivered(rule: Rule) -> bool:
     """Whether a rule counts without changes too: it quarantines, or checks a cast."""
-    is_of_refused = rule.on_failure == "quarantine" or rule.name == REFUSED_SHARE
-    return is_of_refused or rule.cast is not None
+    is_of_rejected = rule.on_failure == "quarantine" or rule.name == REFUSED_SHARE
+    return is_of_rejected or rule.cast is not None
 
 
 def _with_repeated_keys(
@@ -416,7 +420,7 @@ def _stage(
     matched: int,
 ) -> None:
     if matched:
-        stage.merge(
+        stage_statements.merge(
             attempt,
             changed,
             mode,
@@ -430,4 +434,4 @@ def _stage(
     changed = changed.coalesce(max(1, inserted // _ROWS_OF_A_FILE))
     stamped = [f"current_timestamp() AS {identifier(mode.stamp)}"] if mode.stamp else []
     columns = map(identifier, written_columns(attempt.table))
-    stage.append(attempt, changed.selectExpr(*columns, *stamped))
+    stage_statements.append(attempt, changed.selectExpr(*columns, *stamped))

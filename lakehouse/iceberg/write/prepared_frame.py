@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from lakehouse.errors import FrameMismatch
 from lakehouse.iceberg.metadata.type_conversion import of_spark, widened
 from lakehouse.iceberg.rules.rows import RowRule
-from lakehouse.iceberg.write.refused_row_keys import each_once, row_key_sql
+from lakehouse.iceberg.write.rejected_row_keys import each_once, row_key_sql
 from lakehouse.iceberg.write.write_attempt import with_fitting_rules
 from lakehouse.tables import types
 from lakehouse.tables.casts import is_timestamp_sql
@@ -147,7 +147,7 @@ class PreparedFrame:
         return identifier(self.delivered.get(column, column))
 
     @property
-    def refused_predicate(self) -> str:
+    def rejected_predicate(self) -> str:
         """The SQL predicate of the rows that go to the quarantine."""
         return self.broken(self.table.quarantining_rules)
 
@@ -170,7 +170,7 @@ class PreparedFrame:
 
     def accepted(self, frame: "DataFrame | None" = None) -> "DataFrame":
         """Return the accepted rows in the declared columns, with `DELETED` if present."""
-        rows = (self.frame if frame is None else frame).where(f"NOT {self.refused_predicate}")
+        rows = (self.frame if frame is None else frame).where(f"NOT {self.rejected_predicate}")
         columns = [*written_columns(self.table), *([DELETED] if self.deletes else [])]
         return rows.selectExpr(*map(identifier, columns))
 
@@ -196,7 +196,7 @@ class PreparedFrame:
         )
         return f"array_compact(array({named}))" if named else "CAST(array() AS array<string>)"
 
-    def quarantine_rows(self, refused: "DataFrame") -> "DataFrame":
+    def quarantine_rows(self, rejected: "DataFrame") -> "DataFrame":
         """Return rejected rows in the form of the quarantine table."""
         assert self.table.quarantine is not None
         delivered = [
@@ -213,7 +213,7 @@ class PreparedFrame:
             f"CASE WHEN {self.violation(rule)} THEN {literal(rule.name)} END"
             for rule in self.table.quarantining_rules
         )
-        present = refused.columns
+        present = rejected.columns
         sources = [
             name if name in present else f"CAST(NULL AS {_SOURCE_TYPES[name]}) AS {name}"
             for name in SOURCE_COLUMNS
@@ -222,7 +222,7 @@ class PreparedFrame:
             self._text_sql(name, has_offset=False) for name in written_columns(self.table)
         )
         return each_once(
-            refused.selectExpr(
+            rejected.selectExpr(
                 *texts,
                 f"{row_key_sql(present, values, self._part_sql())} AS _row_key",
                 f"filter(array({reasons}), reason -> reason IS NOT NULL) AS _reasons",

@@ -54,7 +54,7 @@ def publish(
     return published
 
 
-def refuse(
+def block(
     attempt: Attempt,
     results: Sequence[RuleResult],
     quarantined: Quarantined | None,
@@ -108,7 +108,7 @@ def keep_blocked(attempt: Attempt, candidate_id: int) -> str:
     """Retain the branch of a blocked candidate, and return its new name."""
     note_removal(attempt)
     kept_for = attempt.table.upkeep_policy.refused_for
-    return branch.keep_refused(
+    return branch.keep_blocked(
         attempt.engine, attempt.table.name, attempt.write_id, candidate_id, kept_for
     )
 

@@ -150,16 +150,16 @@ def leaving(attempt: Attempt, prepared: PreparedFrame, split: "Split") -> "DataF
     ]
     # Rows without a source and outside of the scope cannot be matched.
     keys = union_all(scopes or [_keys(quarantined.where("false"))])
-    keys = not_refused_now(prepared, split, keys)
+    keys = not_rejected_now(prepared, split, keys)
     return attempt.request.keep(keys.dropDuplicates(["_row_key"]), eager=True)
 
 
-def not_refused_now(prepared: PreparedFrame, split: "Split", keys: "DataFrame") -> "DataFrame":
+def not_rejected_now(prepared: PreparedFrame, split: "Split", keys: "DataFrame") -> "DataFrame":
     """Return quarantine keys without those of rows that this write rejects."""
-    if not split.refused_count:
+    if not split.rejected_count:
         return keys
-    refused = prepared.quarantine_rows(split.refused).select("_row_key")
-    return keys.join(refused, "_row_key", "left_anti")
+    rejected = prepared.quarantine_rows(split.rejected).select("_row_key")
+    return keys.join(rejected, "_row_key", "left_anti")
 
 
 def removal(table: IcebergTable, keys: "DataFrame") -> "DataFrame":
@@ -245,7 +245,7 @@ def _accepted(
     """Return the rows that the write accepts, if it has their source columns."""
     if not set(_SOURCE) <= set(split.rows.columns):
         return []
-    stays = f"NOT {prepared.refused_predicate}" + (
+    stays = f"NOT {prepared.rejected_predicate}" + (
         f" AND NOT {DELETED}" if prepared.deletes else ""
     )
     return [_having(quarantined, split.rows.where(stays))]

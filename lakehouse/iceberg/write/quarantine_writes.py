@@ -12,7 +12,7 @@ from lakehouse.iceberg.read.cleared_rows import without_cleared
 from lakehouse.iceberg.read.pinned_frames import read, read_main
 from lakehouse.iceberg.read.rows_outside_partitions import (
     HAS_PARTITION,
-    IS_LEFT_OUT,
+    IS_OUTSIDE_PARTITIONS,
     OutsidePartitions,
     has_partition,
 )
@@ -37,10 +37,10 @@ from lakehouse.iceberg.write.prepared_frame import (
 from lakehouse.iceberg.write.quarantine_removals import (
     delivered_in_type,
     leaving,
-    not_refused_now,
+    not_rejected_now,
     removal,
 )
-from lakehouse.iceberg.write.refused_row_keys import each_once, row_key_sql
+from lakehouse.iceberg.write.rejected_row_keys import each_once, row_key_sql
 from lakehouse.iceberg.write.split_rows import Split
 from lakehouse.iceberg.write.write_attempt import Attempt, Write
 from lakehouse.tables.quoting import identifier, literal
@@ -64,17 +64,17 @@ def quarantine(attempt: Attempt, prepared: PreparedFrame, split: Split) -> Quara
         attempt.removals.append(leaving(attempt, prepared, split))
     if _has_correctable_rows(engine, prepared.table):
         attempt.removals.append(_corrected(engine, prepared, split))
-    if not split.refused_count:
+    if not split.rejected_count:
         return None
 
     def changes() -> "DataFrame":
         # Few rows in one partition are deduplicated without a shuffle.
-        refused = (
-            split.refused.coalesce(1)
-            if split.refused_count < BROADCAST_ROW_LIMIT
-            else split.refused
+        rejected = (
+            split.rejected.coalesce(1)
+            if split.rejected_count < BROADCAST_ROW_LIMIT
+            else split.rejected
         )
-        rows = prepared.quarantine_rows(refused).selectExpr("*", f"false AS {DELETED}")
+        rows = prepared.quarantine_rows(rejected).selectExpr("*", f"false AS {DELETED}")
         return without_cleared(engine, prepared.table, rows)
 
     outcome = attempt.driver.write_quarantine(
@@ -93,7 +93,7 @@ def quarantine(attempt: Attempt, prepared: PreparedFrame, split: Split) -> Quara
     new_rows = outcome.inserted_rows if isinstance(outcome, Published) else 0
     return Quarantined(
         target.name,
-        split.refused_count,
+        split.rejected_count,
         new_rows or 0,
         outcome.snapshot_id,
         split.outside_count,
@@ -131,16 +131,16 @@ def _corrected(engine: Engine, prepared: PreparedFrame, split: Split) -> "DataFr
         expr(f"{same} AND NOT {_is_newer(table, newest)}"),
         split.count,
     )
-    return not_refused_now(prepared, split, corrected.select("_row_key", "_source_file"))
+    return not_rejected_now(prepared, split, corrected.select("_row_key", "_source_file"))
 
 
 def _is_newer(table: IcebergTable, newest: Sequence[str]) -> str:
     """Return the SQL predicate that a quarantined row `q` is newer than an accepted one `a`."""
     if not newest:
         return "false"
-    refused = {name: delivered_in_type(table, name, "q") for name in newest}
+    rejected = {name: delivered_in_type(table, name, "q") for name in newest}
     accepted = {name: f"a.{identifier(name)}" for name in newest}
-    return is_newer_sql(refused, order_sql(accepted))
+    return is_newer_sql(rejected, order_sql(accepted))
 
 
 def keys_to_remove(attempt: Attempt) -> "DataFrame | None":
@@ -161,7 +161,7 @@ def take_out(
     write(engine, table.quarantine, lambda: removal(table, keys), run=follows)
 
 
-def quarantine_left_out(attempt: Attempt) -> Quarantined | None:
+def quarantine_outside_partitions(attempt: Attempt) -> Quarantined | None:
     """Update the quarantine by the rows that are in no partition now.
 
     None, without Spark, if an earlier run has processed the same rows, or without a quarantine.
@@ -171,12 +171,12 @@ def quarantine_left_out(attempt: Attempt) -> Quarantined | None:
         return None
 
     def changes() -> "DataFrame":
-        left_out = each_once(union_all(_refused(attempt, outside) for outside in sources))
-        left_out = without_cleared(attempt.engine, attempt.table, left_out)
-        existing = read_main(attempt.engine, target.name).where(IS_LEFT_OUT)
-        obsolete = existing.join(left_out.select("_row_key"), "_row_key", "left_anti")
+        now_outside = each_once(union_all(_rejected(attempt, outside) for outside in sources))
+        now_outside = without_cleared(attempt.engine, attempt.table, now_outside)
+        existing = read_main(attempt.engine, target.name).where(IS_OUTSIDE_PARTITIONS)
+        obsolete = existing.join(now_outside.select("_row_key"), "_row_key", "left_anti")
         names = [identifier(name) for name in written_columns(target)]
-        return left_out.selectExpr(*names, f"false AS {DELETED}").unionByName(
+        return now_outside.selectExpr(*names, f"false AS {DELETED}").unionByName(
             obsolete.selectExpr(*names, f"true AS {DELETED}")
         )
 
@@ -188,7 +188,7 @@ def quarantine_left_out(attempt: Attempt) -> Quarantined | None:
     return Quarantined(target.name, rows, new_rows or 0, outcome.snapshot_id, rows, rows)
 
 
-def evaluate_left_out(attempt: Attempt) -> list[RuleResult]:
+def evaluate_outside_partitions(attempt: Attempt) -> list[RuleResult]:
     """Return the result of the rule that each row of a partitioned input is in a partition.
 
     Rows that an earlier run processed are counted by metadata, and not sampled again.
@@ -220,17 +220,17 @@ def evaluate_left_out(attempt: Attempt) -> list[RuleResult]:
     ]
 
 
-def with_left_out(
-    outcome: Outcome, evaluated: Sequence[RuleResult], refused: Quarantined | None
+def with_outside_partitions(
+    outcome: Outcome, evaluated: Sequence[RuleResult], outside: Quarantined | None
 ) -> Outcome:
     """Return an outcome with the rows in no partition added to its rejected rows."""
     both = outcome.quarantined
-    if refused and both:
-        rows, new_rows = refused.rows + both.rows, refused.new_rows + both.new_rows
-        outside_rows = refused.outside_rows + both.outside_rows
+    if outside and both:
+        rows, new_rows = outside.rows + both.rows, outside.new_rows + both.new_rows
+        outside_rows = outside.outside_rows + both.outside_rows
         both = replace(both, rows=rows, new_rows=new_rows, outside_rows=outside_rows)
-        both = replace(both, left_out_rows=refused.rows)
-    return replace(outcome, results=(*outcome.results, *evaluated), quarantined=both or refused)
+        both = replace(both, unevaluated_rows=outside.rows)
+    return replace(outcome, results=(*outcome.results, *evaluated), quarantined=both or outside)
 
 
 def _rows(attempt: Attempt, outside: OutsidePartitions) -> "DataFrame":
@@ -243,7 +243,7 @@ def _rows(attempt: Attempt, outside: OutsidePartitions) -> "DataFrame":
     )
 
 
-def _refused(attempt: Attempt, outside: OutsidePartitions) -> "DataFrame":
+def _rejected(attempt: Attempt, outside: OutsidePartitions) -> "DataFrame":
     """Return the rows of a source in no partition, in the form of the quarantine."""
     rows = read(attempt.engine, outside.source, outside.where)
     return rows_without_partition(attempt.table, rows, outside.column)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _RANK = "__rank"
-_REFUSED = "__refused"
+_REJECTED = "__rejected"
 _ROLE = "__role"
 _RIVAL, _EXISTING_ROW, _DELIVERY = 0, 1, 2
 """Roles of a version; among equal ones, the new delivery precedes the existing row."""
@@ -111,7 +111,7 @@ def _newest_version(table: IcebergTable, frame: "DataFrame") -> "DataFrame":
     extra_columns = [name for name in frame.columns if name not in known]
     prepared = prepare(table, frame, extra_columns).evaluated()
     evaluated = prepared.frame.selectExpr(
-        "*", f"{prepared.refused_predicate} AS {_REFUSED}", f"{_DELIVERY} AS {_ROLE}"
+        "*", f"{prepared.rejected_predicate} AS {_REJECTED}", f"{_DELIVERY} AS {_ROLE}"
     )
     order = [f"{identifier(name)} DESC" for name in _FILE_ORDER]
     if table.write.within_file == "first":
@@ -147,26 +147,26 @@ def newest_accepted(
     candidate = _prepared(table, frame)
     seen = [
         candidate.frame.selectExpr(
-            "*", f"{candidate.refused_predicate} AS {_REFUSED}", f"{_DELIVERY} AS {_ROLE}"
+            "*", f"{candidate.rejected_predicate} AS {_REJECTED}", f"{_DELIVERY} AS {_ROLE}"
         )
     ]
     if rival is not None:
         outside = _prepared(table, rival)
         seen += [
             outside.frame.selectExpr(
-                *order, f"{outside.refused_predicate} AS {_REFUSED}", f"{_RIVAL} AS {_ROLE}"
+                *order, f"{outside.rejected_predicate} AS {_REJECTED}", f"{_RIVAL} AS {_ROLE}"
             )
         ]
     if standing is not None:
         seen += [
             candidate.known(standing).selectExpr(
-                "*", f"false AS {_REFUSED}", f"{_EXISTING_ROW} AS {_ROLE}"
+                "*", f"false AS {_REJECTED}", f"{_EXISTING_ROW} AS {_ROLE}"
             )
         ]
     if outside_rows is not None:
         keys = candidate.frame.selectExpr(*map(identifier, versions.of))
         relevant = _versions_of(table, outside_rows, keys, keep)
-        seen += [relevant.selectExpr(*order, f"false AS {_REFUSED}", f"{_RIVAL} AS {_ROLE}")]
+        seen += [relevant.selectExpr(*order, f"false AS {_REJECTED}", f"{_RIVAL} AS {_ROLE}")]
     newest_first = [f"{identifier(name)} DESC" for name in versions.newest]
     return _newest(candidate, versions, union_all(seen, allow_missing=True), newest_first)
 
@@ -233,17 +233,17 @@ def _newest(
     :param rank: whether equal versions are kept, so that they are reported, or only one.
     """
     key = ", ".join(map(identifier, versions.of))
-    within = f"PARTITION BY {key} ORDER BY {_REFUSED}, {', '.join(order)}, {_ROLE} DESC"
+    within = f"PARTITION BY {key} ORDER BY {_REJECTED}, {', '.join(order)}, {_ROLE} DESC"
     newest = {name: identifier(name) for name in versions.newest}
     ranked = evaluated.selectExpr(
         "*",
         f"{rank} OVER ({within}) AS {_RANK}",
-        f"first_value({_REFUSED}) OVER ({within}) AS {_NONE_ACCEPTED}",
+        f"first_value({_REJECTED}) OVER ({within}) AS {_NONE_ACCEPTED}",
         f"first_value({order_sql(newest)}) OVER ({within}) AS {_NEWEST}",
     )
-    is_newest = f"(NOT {_REFUSED} AND {_RANK} = 1)"
+    is_newest = f"(NOT {_REJECTED} AND {_RANK} = 1)"
     has_no_key = " OR ".join(f"{identifier(name)} IS NULL" for name in versions.of)
     is_newer = is_newer_sql(newest, _NEWEST)
-    is_uncorrected = f"({_REFUSED} AND ({has_no_key} OR {_NONE_ACCEPTED} OR {is_newer}))"
+    is_uncorrected = f"({_REJECTED} AND ({has_no_key} OR {_NONE_ACCEPTED} OR {is_newer}))"
     selected = ranked.where(f"{_ROLE} <> {_RIVAL} AND ({is_newest} OR {is_uncorrected})")
     return selected.selectExpr(*map(identifier, prepared.names))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-REFUSED = "__refused"
+REJECTED = "__rejected"
 OUTSIDE = "__outside"
 _EVALUATED = "__looked_at_"
 
@@ -37,10 +37,10 @@ def count_terms(
 
     :param outside: SQL predicate of the rows in no partition of the table.
     """
-    refused = prepared.refused_predicate
+    rejected = prepared.rejected_predicate
     return {
-        REFUSED: counts(refused),
-        **({OUTSIDE: counts(f"{refused} AND {outside}")} if outside else {}),
+        REJECTED: counts(rejected),
+        **({OUTSIDE: counts(f"{rejected} AND {outside}")} if outside else {}),
         **{rule.name: counts(_breaks(prepared, rule)) for rule in rules},
         **{
             f"{_EVALUATED}{rule.name}": counts(f"NOT {_passed_over(prepared, rule)}")
@@ -55,7 +55,7 @@ class Split:
     """The cached rows of a write, those that go to the quarantine, and their counts."""
 
     rows: "DataFrame"
-    refused: "DataFrame"
+    rejected: "DataFrame"
     aggregate_values: Mapping[str, Any]
     """Results of one query over all rows, by name: `count_terms` and the write's own."""
 
@@ -65,9 +65,9 @@ class Split:
         return int(self.aggregate_values[TOTAL])
 
     @property
-    def refused_count(self) -> int:
+    def rejected_count(self) -> int:
         """Number of rows that go to the quarantine."""
-        return int(self.aggregate_values[REFUSED])
+        return int(self.aggregate_values[REJECTED])
 
     @property
     def outside_count(self) -> int:
@@ -76,7 +76,7 @@ class Split:
 
     def evaluated_count(self, rule: Rule) -> int:
         """Return the number of rows that a rule is evaluated on."""
-        going_on = self.count - self.refused_count
+        going_on = self.count - self.rejected_count
         default = self.count if rule.on_failure == "quarantine" else going_on
         return int(self.aggregate_values.get(f"{_EVALUATED}{rule.name}", default))
 
@@ -85,8 +85,8 @@ def split_rows(
     prepared: PreparedFrame, rows: "DataFrame", aggregate_values: Mapping[str, Any], keep: Keep
 ) -> Split:
     """Split counted rows; the rejected ones are cached for the samples."""
-    refused = rows.where(prepared.refused_predicate)
-    kept = keep(refused) if aggregate_values[REFUSED] else refused
+    rejected = rows.where(prepared.rejected_predicate)
+    kept = keep(rejected) if aggregate_values[REJECTED] else rejected
     return Split(rows, kept, aggregate_values)
 
 
@@ -103,11 +103,11 @@ def evaluated(
     ]
     failing = [result for result in results if result.failed_rows]
     # Quarantining rules only need a scan of the rejected rows.
-    refusing = [found.rule for found in failing if found.rule.on_failure == "quarantine"]
+    quarantining = [found.rule for found in failing if found.rule.on_failure == "quarantine"]
     failed = [found.rule for found in failing if not found.passed]
     others = [rule for rule in failed if rule.on_failure != "quarantine"]
     samples: dict[str, tuple[Mapping[str, Any], ...]] = {}
-    for rows, scan_rules in ((split.refused, refusing), (split.rows, others)):
+    for rows, scan_rules in ((split.rejected, quarantining), (split.rows, others)):
         broken = {rule.name: _breaks(prepared, rule) for rule in scan_rules}
         samples |= samples_of(
             engine, prepared.table, rows, broken, split.aggregate_values, prepared.shown_terms
@@ -127,7 +127,7 @@ def _passed_over(prepared: PreparedFrame, rule: Rule) -> str:
     if rule.on_failure == "quarantine":
         return "false"
     if rule.cast is None:
-        return prepared.refused_predicate
+        return prepared.rejected_predicate
     other_rules = [
         other
         for other in prepared.table.quarantining_rules
@@ -139,7 +139,7 @@ def _passed_over(prepared: PreparedFrame, rule: Rule) -> str:
 _FILE = "_source_file"
 
 
-def evaluate_refusals(
+def evaluate_rejections(
     prepared: PreparedFrame,
     split: Split,
     read_target: Callable[[], History | None] | None = None,
@@ -157,15 +157,15 @@ def evaluate_refusals(
     by_rule = {
         rule.name: split.aggregate_values[rule.name] for rule in table.quarantining_rules
     }
-    share = split.refused_count / split.count if split.count else 0.0
+    share = split.rejected_count / split.count if split.count else 0.0
     is_first = share > HALF and read_target is not None and _is_first(read_target())
     rule = refused_share(table, split.count, is_first=is_first)
     if rule.level_of_value(share) == "fails" and _has_good_file(prepared, split, rule):
         rule = without_blocking(rule)
-    return [_result(rule, split.count, split.refused_count, by_rule)]
+    return [_result(rule, split.count, split.rejected_count, by_rule)]
 
 
-def none_refused(table: IcebergTable, rows: int) -> list[RuleResult]:
+def none_rejected(table: IcebergTable, rows: int) -> list[RuleResult]:
     """Return the result for rows of which none was rejected; empty without a quarantine."""
     return (
         [_result(refused_share(table, rows), rows, 0, {})] if table.quarantining_rules else []
@@ -173,14 +173,14 @@ def none_refused(table: IcebergTable, rows: int) -> list[RuleResult]:
 
 
 def _result(
-    rule: RefusedShareRule, rows: int, refused: int, by_rule: Mapping[str, int]
+    rule: RefusedShareRule, rows: int, rejected: int, by_rule: Mapping[str, int]
 ) -> RuleResult:
     if not rows:
         return RuleResult(rule, 0, 0)
-    note = f"{refused:,} of {rows:,} rows refused"
+    note = f"{rejected:,} of {rows:,} rows rejected"
     broken = broken_rules(by_rule)
     return RuleResult(
-        rule, 0, rows, value=refused / rows, note=f"{note}: {broken}" if broken else note
+        rule, 0, rows, value=rejected / rows, note=f"{note}: {broken}" if broken else note
     )
 
 
@@ -209,7 +209,9 @@ def _has_good_file(prepared: PreparedFrame, split: Split, rule: RefusedShareRule
 
     file_counts = each.agg(
         expr("count(1)").alias("rows"),
-        expr(counts(prepared.refused_predicate)).alias("refused"),
+        expr(counts(prepared.rejected_predicate)).alias("rejected"),
     )
-    good = file_counts.where(f"refused < rows AND refused <= rows * {rule.tolerated_share!r}D")
+    good = file_counts.where(
+        f"rejected < rows AND rejected <= rows * {rule.tolerated_share!r}D"
+    )
     return bool(good.limit(1).count())

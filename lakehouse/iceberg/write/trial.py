@@ -23,7 +23,7 @@ from lakehouse.iceberg.write.prepared_frame import DELETED, PreparedFrame, prepa
 from lakehouse.iceberg.write.row_versions import select_versions
 from lakehouse.iceberg.write.split_rows import (
     count_terms,
-    evaluate_refusals,
+    evaluate_rejections,
     evaluated,
     split_rows,
 )
@@ -47,11 +47,11 @@ class Trial:
     """The accepted rows in the declared columns, without the stamp of a merge."""
     removed: "DataFrame | None"
     """Keys that a merge would delete; None without deletes."""
-    refused: "DataFrame | None"
+    rejected: "DataFrame | None"
     """The rejected rows in the form of the quarantine; None without a quarantine."""
     computed_rows: int
     """Number of computed rows, including all versions and rejected rows."""
-    refused_rows: int
+    rejected_rows: int
     results: Sequence[RuleResult]
     """Results of all rules that were evaluated on rows."""
     not_evaluated: Sequence[Rule]
@@ -170,7 +170,7 @@ def judge(
     split = split_rows(prepared, kept, aggregate_values, keep)
     results = evaluated(engine, prepared, split, table.row_rules)
     read_target = partial(_published, engine, table) if is_first else None
-    results += evaluate_refusals(prepared, split, read_target)
+    results += evaluate_rejections(prepared, split, read_target)
     rows, removed = _accepted(prepared, kept)
     row_set_rules = _row_set_rules(table, partitions)
     other_tables = {table.name: rows} | _other_tables(row_set_rules, read_other)
@@ -185,9 +185,9 @@ def judge(
         table,
         rows,
         removed,
-        prepared.quarantine_rows(split.refused) if table.quarantine else None,
+        prepared.quarantine_rows(split.rejected) if table.quarantine else None,
         split.count,
-        split.refused_count,
+        split.rejected_count,
         tuple(results),
         tuple(rule for rule in table.rules if rule.name not in known),
     )

@@ -15,7 +15,7 @@ from lakehouse.iceberg.read.inputs import Input
 from lakehouse.iceberg.read.pinned_frames import read
 from lakehouse.iceberg.read.withdrawn_deliveries import Withdrawn, rows_withdrawn
 from lakehouse.iceberg.values.write_result import Pin
-from lakehouse.iceberg.write import stage
+from lakehouse.iceberg.write import stage_statements
 from lakehouse.iceberg.write.prepared_frame import BROKEN, DELETED, PreparedFrame, prepare
 from lakehouse.iceberg.write.write_attempt import Attempt
 from lakehouse.tables.quoting import identifier
@@ -26,14 +26,16 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Following:
-    """Output of a table's function for the removed rows, and for all remaining rows."""
+class WithdrawnRows:
+    """What a table's function returns for withdrawn rows, and for all remaining rows."""
 
-    removed: "DataFrame"
-    stays: "DataFrame"
+    rows: "DataFrame"
+    remaining: "DataFrame"
 
 
-def following(attempt: Attempt, compute: "Callable[..., DataFrame]") -> Following | None:
+def compute_withdrawn(
+    attempt: Attempt, compute: "Callable[..., DataFrame]"
+) -> WithdrawnRows | None:
     """Compute the rows of rejected deliveries for a merged table; None if its inputs lost none.
 
     Also for an append that follows erasures; appended rows of a rejected delivery are found by
@@ -50,15 +52,17 @@ def following(attempt: Attempt, compute: "Callable[..., DataFrame]") -> Followin
         return None
     engine, inputs = attempt.engine, attempt.request.inputs
     # All inputs in full, since an earlier delivery can have provided the same rows.
-    stays = {
+    remaining = {
         name: _in_full(engine, declared, attempt.fence.pins[name])
         for name, declared in inputs.items()
     }
-    removed = union_all(
-        attempt.request.compute(**_without_the_rest(engine, inputs, stays, withdrawn, source))
+    rows = union_all(
+        attempt.request.compute(
+            **_without_the_rest(engine, inputs, remaining, withdrawn, source)
+        )
         for source in withdrawn
     )
-    return Following(removed, compute(**stays))
+    return WithdrawnRows(rows, compute(**remaining))
 
 
 def _in_full(engine: Engine, declared: Input, pinned: Pin) -> "DataFrame":
@@ -70,33 +74,35 @@ def _in_full(engine: Engine, declared: Input, pinned: Pin) -> "DataFrame":
 def _without_the_rest(
     engine: Engine,
     inputs: Mapping[str, Input],
-    stays: "Mapping[str, DataFrame]",
+    remaining: "Mapping[str, DataFrame]",
     withdrawn: Mapping[str, Withdrawn],
     source: str,
 ) -> "dict[str, DataFrame]":
     """Return inputs with only the removed rows of one source, and all of the others."""
-    frames = dict(stays)
+    frames = dict(remaining)
     for name, declared in inputs.items():
         if declared.table not in withdrawn or declared.outside or declared.mode == "as_of":
             continue
         removed = rows_withdrawn(engine, withdrawn[declared.table])
-        frames[name] = removed if declared.table == source else stays[name].unionByName(removed)
+        frames[name] = (
+            removed if declared.table == source else remaining[name].unionByName(removed)
+        )
     return frames
 
 
-def with_removed(
-    attempt: Attempt, mode: Merge, prepared: PreparedFrame, following: Following
+def with_withdrawn(
+    attempt: Attempt, mode: Merge, prepared: PreparedFrame, withdrawn: WithdrawnRows
 ) -> PreparedFrame:
     """Add deletes to a merge's rows, for keys that no remaining delivery provides."""
     names = [identifier(name) for name in dict.fromkeys((*mode.on, *mode.prune_by))]
-    removed = _keys(prepare(attempt.table, following.removed).evaluated(), names)
-    stays = _keys(prepare(attempt.table, following.stays).evaluated(), names)
+    removed = _keys(prepare(attempt.table, withdrawn.rows).evaluated(), names)
+    stays = _keys(prepare(attempt.table, withdrawn.remaining).evaluated(), names)
     going = without_keys(removed.dropDuplicates([*mode.on]), stays, mode.on)
     going = without_keys(going, _keys(prepared, names), mode.on)
     return _with_deleted(prepared, going, names)
 
 
-def without_refused(attempt: Attempt, mode: Merge, prepared: PreparedFrame) -> PreparedFrame:
+def without_rejected(attempt: Attempt, mode: Merge, prepared: PreparedFrame) -> PreparedFrame:
     """Add deletes to a merge's rows, for existing rows whose source row is rejected now.
 
     This requires a table with source columns.
@@ -107,9 +113,9 @@ def without_refused(attempt: Attempt, mode: Merge, prepared: PreparedFrame) -> P
         or not attempt.table.quarantining_rules
     ):
         return prepared
-    refused = prepared.frame.where(prepared.refused_predicate).select(*source)
+    rejected = prepared.frame.where(prepared.rejected_predicate).select(*source)
     names = [identifier(name) for name in dict.fromkeys((*mode.on, *mode.prune_by))]
-    existing = attempt.existing().join(refused, source, "left_semi").selectExpr(*names)
+    existing = attempt.existing().join(rejected, source, "left_semi").selectExpr(*names)
     going = without_keys(existing, _keys(prepared, names), mode.on)
     return _with_deleted(prepared, going, names)
 
@@ -130,7 +136,7 @@ def _with_deleted(
 
 def _keys(prepared: PreparedFrame, names: list[str]) -> "DataFrame":
     """Return the keys of accepted rows."""
-    return prepared.frame.where(f"NOT {prepared.refused_predicate}").selectExpr(*names)
+    return prepared.frame.where(f"NOT {prepared.rejected_predicate}").selectExpr(*names)
 
 
 def take_out_appended(attempt: Attempt) -> Attempt:
@@ -155,11 +161,11 @@ def take_out_appended(attempt: Attempt) -> Attempt:
     )
     if attempt.existing().where(delivery).isEmpty():
         return attempt
-    stage.delete(attempt, delivery)
+    stage_statements.delete(attempt, delivery)
     return attempt.based_on_head()
 
 
-def take_out_computed(attempt: Attempt, following: Following) -> Attempt:
+def take_out_computed(attempt: Attempt, withdrawn: WithdrawnRows) -> Attempt:
     """Delete all rows with the `once_by` key of a removed row from an append's branch.
 
     A write that reads everything appends the remaining ones again.
@@ -167,12 +173,12 @@ def take_out_computed(attempt: Attempt, following: Following) -> Attempt:
     names = [*map(identifier, attempt.table.once_by)]
     if not names:
         return attempt
-    keys = _keys(prepare(attempt.table, following.removed).evaluated(), names)
+    keys = _keys(prepare(attempt.table, withdrawn.rows).evaluated(), names)
     # Spark resolves the tables in a MERGE's source again, which can fail.
     removed = attempt.request.keep(keys.distinct())
     if with_keys(attempt.existing(), removed, attempt.table.once_by).isEmpty():
         return attempt
-    stage.delete_keys(attempt, removed, attempt.table.once_by)
+    stage_statements.delete_keys(attempt, removed, attempt.table.once_by)
     return attempt.based_on_head()
 
 

@@ -45,7 +45,7 @@ class WriteRequest:
     """Returns the rows from the DataFrames of the inputs; not filtered by the suppression list."""
     inputs: Mapping[str, Input]
     run: Run
-    gone: SuppressionList
+    suppression: SuppressionList
     keep: Keep
     """Caches rows that are used several times."""
     arriving: Sequence[tuple[Any, ...]] | None = None
@@ -204,7 +204,7 @@ class Attempt:
                 else ()
             ),
             takes_out=bool(self.fence.withdrawn),
-            left_out=self.fence.outside_values,
+            outside_partitions=self.fence.outside_values,
             # Appended rows remain when the code changes.
             code_version="" if isinstance(self.table.write, Append) else self.run.code_version,
             follows=self.run.follows,

@@ -44,7 +44,7 @@ from lakehouse.iceberg.read.pinned_frames import read_inputs
 from lakehouse.iceberg.read.pinned_inputs import read_since
 from lakehouse.iceberg.read.read_plan import ReadPlan, plan_read
 from lakehouse.iceberg.read.row_version_inputs import with_version_reads
-from lakehouse.iceberg.read.rows_outside_partitions import find_left_out, stamped
+from lakehouse.iceberg.read.rows_outside_partitions import find_outside_partitions, stamped
 from lakehouse.iceberg.read.scanned_files import with_scanned
 from lakehouse.iceberg.read.stale_partitions import affected_partitions, watermarks
 from lakehouse.iceberg.rules.evaluation import evaluate_age
@@ -63,14 +63,14 @@ from lakehouse.iceberg.write.publish_branch import (
 )
 from lakehouse.iceberg.write.quarantine_removals import plan_reevaluation
 from lakehouse.iceberg.write.quarantine_writes import (
-    evaluate_left_out,
+    evaluate_outside_partitions,
     keys_to_remove,
-    quarantine_left_out,
+    quarantine_outside_partitions,
     take_out,
-    with_left_out,
+    with_outside_partitions,
 )
 from lakehouse.iceberg.write.row_versions import has_unique_keys, select_versions
-from lakehouse.iceberg.write.withdrawn_rows import following
+from lakehouse.iceberg.write.withdrawn_rows import compute_withdrawn
 from lakehouse.iceberg.write.write_attempt import (
     Attempt,
     CheckAdded,
@@ -93,7 +93,7 @@ def write(
     *,
     arriving: Sequence[tuple[Any, ...]] | None = None,
     check_added: CheckAdded | None = None,
-    gone: SuppressionList = NO_SUPPRESSION,
+    suppression: SuppressionList = NO_SUPPRESSION,
     driver: "Publisher | None" = None,
 ) -> Outcome:
     """Compute a table and publish the result if its rules pass; creates and evolves the table
@@ -105,7 +105,7 @@ def write(
         them; saves a scan.
     :param check_added: called with the number of rows that an append of `arriving` values has
         staged, before the publish; raises if they are not the expected ones.
-    :param gone: the suppression list; rows of erased data subjects created before are excluded.
+    :param suppression: rows of its data subjects created before their erasure are excluded.
     :param driver: decides what becomes of the staged rows; publishes them by default.
     :returns: `Published`, `Refused` (a blocking rule failed, main is unchanged), or `Unchanged`
         (nothing to commit).
@@ -113,7 +113,7 @@ def write(
     :raises FrameMismatch: if the DataFrame does not match the declaration.
     :raises EvolutionRefused, PendingChanges: if a user must change the table first.
     """
-    declared, run, driver = inputs or {}, run or Run(), driver or Publisher(gone)
+    declared, run, driver = inputs or {}, run or Run(), driver or Publisher(suppression)
     reads = with_version_reads(table, declared)
     driver.prepare(engine, table, reads)
     with table_lock(engine, table.name) as log, keeping_rows(engine) as kept:
@@ -124,7 +124,7 @@ def write(
             select_versions(table, declared, function, run.partitions, kept.keep),
             reads,
             run,
-            gone,
+            suppression,
             kept.keep,
             arriving,
             check_added,
@@ -138,20 +138,22 @@ def write(
 class Publisher:
     """Publishes the audited candidate of a write; a subclass can show and drop it instead."""
 
-    gone: SuppressionList = NO_SUPPRESSION
+    suppression: SuppressionList = NO_SUPPRESSION
     drops_interrupted: ClassVar[bool] = False
     """Whether an interrupted attempt drops its branch, instead of the next writer."""
 
     def prepare(self, engine: Engine, table: IcebergTable, inputs: Mapping[str, Input]) -> None:
         """Erase returned data subjects if the table, its quarantine or an input was rolled back."""
-        left_out = self.gone.filter()
-        if not left_out.is_active:
+        suppressed = self.suppression.filter()
+        if not suppressed.is_active:
             return
         read = dict.fromkeys(declared.table for declared in inputs.values())
-        declared_inputs = [self.gone.tables[name] for name in read if name in self.gone.tables]
+        declared_inputs = [
+            self.suppression.tables[name] for name in read if name in self.suppression.tables
+        ]
         quarantines = [table.quarantine] if table.quarantine else []
         for concerned in dict.fromkeys((*declared_inputs, table, *quarantines)):
-            erase_again(engine, concerned, left_out)
+            erase_again(engine, concerned, suppressed)
 
     def begin(self, request: WriteRequest, log: WriteLog) -> None:
         """Create and evolve the table and its quarantine, unless an input is missing, and clean up
@@ -176,7 +178,7 @@ class Publisher:
         self, engine: Engine, table: IcebergTable, *args: Any, **kwargs: Any
     ) -> Outcome:
         """Write a quarantine table."""
-        return write(engine, table, *args, gone=self.gone, **kwargs)
+        return write(engine, table, *args, suppression=self.suppression, **kwargs)
 
     def publish(self, attempt: Attempt) -> None:
         """Fast-forward main to the branch."""
@@ -291,7 +293,7 @@ def _audit_branch(
 
 def _compute_and_stage(request: WriteRequest, driver: Publisher, start: _Start) -> Outcome:
     fence = _fence(request, start)
-    suppressed = request.gone.filter()
+    suppressed = request.suppression.filter()
     compute = _with_suppression(request.table, request.inputs, request.compute, suppressed)
     attempt, frame = _compute(request, driver, start, fence, compute)
     outcome = replace(_stage(attempt, frame, compute), suppressed_rows=suppressed.rows)
@@ -319,7 +321,7 @@ def _fence(request: WriteRequest, start: _Start) -> Fence:
     pins = with_scanned(engine, request.inputs, plan.pins, run)
     marks = watermarks(table, plan.target, pins, plan.stale, run.partitions)
     marks |= run.read_snapshots
-    outside = find_left_out(engine, table, request.inputs, pins, run)
+    outside = find_outside_partitions(engine, table, request.inputs, pins, run)
     since = read_since(request.inputs, pins) if run.partitions else {}
     reads_since = any(pin.since_snapshot_id is not None for pin in pins.values())
     return Fence(
@@ -370,29 +372,29 @@ def _known_rows(
 
 def _stage(attempt: Attempt, frame: "DataFrame", compute: Compute) -> Outcome:
     """Quarantine rejected rows, stage and audit the others, and publish or block them."""
-    quarantined = quarantine_left_out(attempt)
-    evaluated = evaluate_left_out(attempt)
-    removed = following(attempt, compute)
+    quarantined = quarantine_outside_partitions(attempt)
+    evaluated = evaluate_outside_partitions(attempt)
+    withdrawn = compute_withdrawn(attempt, compute)
     mode = attempt.table.write
     if isinstance(mode, Merge):
-        outcome = merge_attempt(attempt, mode, frame, removed)
+        outcome = merge_attempt(attempt, mode, frame, withdrawn)
     else:
-        outcome = rows_attempt(attempt, frame, removed)
-    return with_left_out(outcome, evaluated, quarantined)
+        outcome = rows_attempt(attempt, frame, withdrawn)
+    return with_outside_partitions(outcome, evaluated, quarantined)
 
 
 def _with_suppression(
-    table: IcebergTable, inputs: Mapping[str, Input], compute: Compute, left_out: RowFilter
+    table: IcebergTable, inputs: Mapping[str, Input], compute: Compute, suppressed: RowFilter
 ) -> Compute:
     """Wrap a function with the suppression filter; unchanged if the list is empty."""
-    if inputs or not left_out.is_active:
-        return left_out.wrap(inputs, compute)
+    if inputs or not suppressed.is_active:
+        return suppressed.wrap(inputs, compute)
 
     def computed() -> "DataFrame":
         frame = compute()
         # Deletes are not filtered.
         unless = DELETED if DELETED in frame.columns else "false"
-        return left_out.exclude(table, frame, unless=unless)
+        return suppressed.exclude(table, frame, unless=unless)
 
     return computed
 

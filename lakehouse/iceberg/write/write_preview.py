@@ -29,7 +29,7 @@ def preview(
     run: Run,
     look: Callable[[str], None],
     *,
-    gone: SuppressionList = NO_SUPPRESSION,
+    suppression: SuppressionList = NO_SUPPRESSION,
 ) -> Outcome:
     """Do everything of a write except the publish, and drop its branch, also after an interrupt.
 
@@ -43,7 +43,9 @@ def preview(
     for declared in (table, table.quarantine):
         if declared:
             _check_as_declared(engine, declared)
-    return write(engine, table, compute, inputs, run, gone=gone, driver=_Preview(look=look))
+    return write(
+        engine, table, compute, inputs, run, suppression=suppression, driver=_Preview(look=look)
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +89,7 @@ def _check_as_declared(engine: Engine, table: IcebergTable) -> None:
     changes = [
         step.description for step in planned.steps if step.automatic or step.blocks_writes
     ]
-    changes += map(str, planned.refusals)
+    changes += map(str, planned.denied)
     if changes:
         raise PendingChanges(
             f"{table.name} does not match its declaration: {'; '.join(changes)}. A preview"

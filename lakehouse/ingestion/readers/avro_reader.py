@@ -8,7 +8,7 @@ from typing import IO, TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
 from lakehouse.errors import FileRejected
 from lakehouse.ingestion.readers.arrow_types import TypedReader, json_text
 from lakehouse.ingestion.readers.byte_source import Readable, Writable, spooled
-from lakehouse.ingestion.readers.row_bytes import LeftOut
+from lakehouse.ingestion.readers.row_bytes import RemovedRows
 from lakehouse.tables.types import WIDEST
 
 if TYPE_CHECKING:
@@ -153,13 +153,13 @@ def _unreadable(found: str) -> FileRejected:
     )
 
 
-def write_avro_without(content: Readable, left_out: LeftOut, target: Writable) -> None:
+def write_avro_without(content: Readable, removed: RemovedRows, target: Writable) -> None:
     """Write a file without some rows, with the same schema and codec but new blocks."""
     import fastavro
 
     with spooled(content) as copy:
         reader = open_avro(copy, return_record_name=True, return_named_type=True)
-        kept = (record for number, record in enumerate(reader, 1) if number not in left_out)
+        kept = (record for number, record in enumerate(reader, 1) if number not in removed)
         fastavro.writer(
             cast(BinaryIO, target),
             json.loads(reader.metadata["avro.schema"]),

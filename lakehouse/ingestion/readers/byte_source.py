@@ -213,7 +213,7 @@ def packed(target: BinaryIO, file_format: str) -> Iterator[Writable]:
         yield compressed
 
 
-def refuse_damaged(read: Callable[[], T]) -> T:
+def reject_damaged(read: Callable[[], T]) -> T:
     """Call a function and reject the file if its compression is damaged."""
     try:
         return read()

@@ -24,7 +24,7 @@ from lakehouse.ingestion.readers.byte_source import (
     Readable,
     ReadAhead,
     read_head,
-    refuse_damaged,
+    reject_damaged,
 )
 from lakehouse.ingestion.readers.csv_first_row import header_names
 from lakehouse.ingestion.readers.csv_header import plan_header
@@ -198,7 +198,7 @@ class CsvReader:
         self._text = text
         self._use_threads = use_threads
         self._block_bytes = BLOCK_BYTES if use_threads else LONGEST_ROW_BYTES
-        self._head = refuse_damaged(lambda: read_head(text))
+        self._head = reject_damaged(lambda: read_head(text))
         self._names_in_file = header_names(feed, self._head)
         self.header = plan_header(feed, feed.named(self._names_in_file))
 
@@ -285,7 +285,7 @@ class CsvReader:
         import pyarrow as pa
 
         try:
-            return refuse_damaged(read)
+            return reject_damaged(read)
         except pa.ArrowInvalid as error:
             message = str(error)
         # Raised outside of the handler: the Arrow error contains the row.

@@ -20,7 +20,7 @@ from lakehouse.ingestion.readers.json_reader import (
     write_json_without,
 )
 from lakehouse.ingestion.readers.parquet_reader import ParquetReader, write_parquet_without
-from lakehouse.ingestion.readers.row_bytes import LeftOut, RowBytes
+from lakehouse.ingestion.readers.row_bytes import RemovedRows, RowBytes
 from lakehouse.tables.feed import Feed, uncompressed
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ ROW_BYTES: Mapping[str, Callable[[str], RowBytes]] = {
 }
 """Row splitters by format; other formats cannot be searched as bytes."""
 
-WRITERS: Mapping[str, Callable[[Readable, LeftOut, Writable], None]] = {
+WRITERS: Mapping[str, Callable[[Readable, RemovedRows, Writable], None]] = {
     "jsonl": write_json_without,
     "json": write_json_without,
     "parquet": write_parquet_without,
@@ -88,7 +88,7 @@ def row_bytes(file_format: str, delimiter: str = ",") -> RowBytes:
 def write_without_rows(
     file_format: str,
     delivered: Readable,
-    left_out: LeftOut,
+    removed: RemovedRows,
     target: BinaryIO,
     *,
     delimiter: str = ",",
@@ -99,8 +99,8 @@ def write_without_rows(
     writer = WRITERS.get(uncompressed(file_format))
     with packed(target, file_format) as content:
         if writer:
-            writer(unpacked(delivered, file_format), left_out, content)
+            writer(unpacked(delivered, file_format), removed, content)
             return
         rows = row_bytes(file_format, delimiter)
-        for block in rows.without(unpacked(delivered, file_format), left_out):
+        for block in rows.without(unpacked(delivered, file_format), removed):
             content.write(block)

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from lakehouse.errors import FileRejected
 from lakehouse.ingestion.readers.arrow_types import column_types, require_declared
-from lakehouse.ingestion.readers.byte_source import Readable, Writable, refuse_damaged
+from lakehouse.ingestion.readers.byte_source import Readable, Writable, reject_damaged
 from lakehouse.ingestion.readers.csv_header import plan_header
-from lakehouse.ingestion.readers.row_bytes import LeftOut, Row, RowBytes
+from lakehouse.ingestion.readers.row_bytes import RemovedRows, Row, RowBytes
 from lakehouse.tables import types
 from lakehouse.tables.feed import Feed
 from lakehouse.tables.quoting import quoted
@@ -128,7 +128,7 @@ class JsonRecords:
         """Read another block; return False at the end of the file."""
         if self._is_over:
             return False
-        block = refuse_damaged(lambda: self._content.read(_BLOCK_BYTES))
+        block = reject_damaged(lambda: self._content.read(_BLOCK_BYTES))
         self._is_over = not block
         try:
             new = self._decoder.decode(block, final=self._is_over)
@@ -367,12 +367,12 @@ class JsonReader:
         )
 
 
-def write_json_without(content: Readable, left_out: LeftOut, target: Writable) -> None:
+def write_json_without(content: Readable, removed: RemovedRows, target: Writable) -> None:
     """Write a file without some rows; the text of other objects does not change."""
     records = JsonRecords(content)
     number, is_first = 0, True
     for number, (_, text) in enumerate(records, 1):
-        if number not in left_out:
+        if number not in removed:
             before = ("[" if is_first else ",\n") if records.is_array else ""
             target.write(f"{before}{text}{'' if records.is_array else chr(10)}".encode())
             is_first = False

@@ -6,7 +6,7 @@ from typing import IO, TYPE_CHECKING, Any, BinaryIO, TypeVar
 from lakehouse.errors import FileRejected
 from lakehouse.ingestion.readers.arrow_types import TypedReader
 from lakehouse.ingestion.readers.byte_source import Readable, spooled
-from lakehouse.ingestion.readers.row_bytes import LeftOut
+from lakehouse.ingestion.readers.row_bytes import RemovedRows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -68,7 +68,7 @@ def call_parquet(read: Callable[[], T]) -> T:
     )
 
 
-def write_parquet_without(content: Readable, left_out: LeftOut, target: Any) -> None:
+def write_parquet_without(content: Readable, removed: RemovedRows, target: Any) -> None:
     """Write a file without some rows, with the same columns and compression but new row groups."""
     import pyarrow as pa
     from pyarrow import parquet
@@ -80,7 +80,7 @@ def write_parquet_without(content: Readable, left_out: LeftOut, target: Any) -> 
         with parquet.ParquetWriter(target, file.schema_arrow, compression=codecs) as writer:
             for batch in file.iter_batches(_WRITTEN_ROWS):
                 rows = range(first_row, first_row + batch.num_rows)
-                stays = pa.array([row not in left_out for row in rows], pa.bool_())
+                stays = pa.array([row not in removed for row in rows], pa.bool_())
                 writer.write_batch(batch.filter(stays))
                 first_row += batch.num_rows
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from lakehouse.ingestion.readers.byte_source import Readable
 
 _BLOCK_BYTES = 1 << 20
-LeftOut = Container[int]
+RemovedRows = Container[int]
 """Row numbers in a content."""
 
 
@@ -35,11 +35,11 @@ class RowBytes:
     rows: Callable[[Readable], Iterator[Row]]
     values: Callable[[bytes], list[str]]
 
-    def without(self, content: Readable, left_out: Container[int]) -> Iterator[bytes]:
+    def without(self, content: Readable, removed: Container[int]) -> Iterator[bytes]:
         """Yield the bytes of a file without some rows, in blocks."""
         block = bytearray()
         for row in self.rows(content):
-            if row.number is None or row.number not in left_out:
+            if row.number is None or row.number not in removed:
                 block += row.raw
             if len(block) > _BLOCK_BYTES:
                 yield bytes(block)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import dagster as dg
 
 from lakehouse.ingestion.collect import Waiting, list_waiting
-from lakehouse.ingestion.left_files import list_unprocessed
+from lakehouse.ingestion.processed_files import list_unprocessed
 from lakehouse.ingestion.sensors.run_requests import (
-    FeedRunRequests,
+    FeedRunPlanner,
     describe_unfinished,
     make_requests,
 )
@@ -125,7 +125,7 @@ class FeedAutomation:
         return dg.Definitions(sensors=[self._sensor(job_name)])
 
     def _sensor(self, job_name: str) -> dg.SensorDefinition:
-        requests = FeedRunRequests(self.feed, self.declared)
+        requests = FeedRunPlanner(self.feed, self.declared)
 
         @dg.sensor(
             job_name=job_name,
@@ -144,7 +144,7 @@ class FeedAutomation:
         return files
 
     def _schedule(self, job_name: str) -> dg.ScheduleDefinition:
-        requests = FeedRunRequests(self.feed, self.declared)
+        requests = FeedRunPlanner(self.feed, self.declared)
 
         @dg.schedule(
             job_name=job_name,
@@ -162,7 +162,7 @@ class FeedAutomation:
     def _poll(
         self,
         context: dg.SensorEvaluationContext | dg.ScheduleEvaluationContext,
-        requests: FeedRunRequests,
+        requests: FeedRunPlanner,
         seconds: float,
     ) -> list[dg.RunRequest] | dg.SkipReason:
         """Return the runs that are needed; wait some seconds for the first one."""

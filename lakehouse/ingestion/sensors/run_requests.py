@@ -16,10 +16,10 @@ from lakehouse.orchestration.backoff import pause_seconds
 from lakehouse.orchestration.blocked_tables import (
     STALE,
     digest_of_run,
+    find_blocking_run,
     find_requested_run,
     mains,
-    refused_run,
-    was_refused,
+    was_blocked,
     was_stopped,
 )
 from lakehouse.orchestration.dagster_internals import selected_assets, selected_checks
@@ -40,7 +40,7 @@ _MOST_RUNS = 10
 
 
 @dataclass(frozen=True)
-class RunRequests:
+class RunDecision:
     """The runs that a feed needs now, each with a digest of its inputs, or the reason for none."""
 
     runs: tuple[tuple[PendingRun, str], ...] = ()
@@ -50,8 +50,8 @@ class RunRequests:
 
 
 @dataclass
-class FeedRunRequests:
-    """Decides which runs a feed needs, and caches the decisions for a state of its tables."""
+class FeedRunPlanner:
+    """Plans the runs of a feed, and caches the plan for a state of its tables."""
 
     feed: Feed
     declared: Mapping[str, IcebergTable]
@@ -66,13 +66,13 @@ class FeedRunRequests:
         engine: Engine,
         waiting: Waiting,
         now: datetime,
-    ) -> RunRequests:
+    ) -> RunDecision:
         """Return the runs of the first stage in which something can run."""
         reason = describe_unfinished(instance, self.feed) or describe_pause(
             instance, self.feed, now
         )
         if reason:
-            return RunRequests(reason=reason)
+            return RunDecision(reason=reason)
         downstream = Downstream(graph, self.feed.table)
         files = {
             file.key: file.version for file in waiting.files[: self.feed.max_files_per_run]
@@ -82,17 +82,17 @@ class FeedRunRequests:
         blocked = _BlockedTables(
             instance, downstream, self.declared, states, moved_at, self.feed, files
         )
-        arrivals = bool(files) and not blocked.refusing_run(self.feed.table, ())
+        arrivals = bool(files) and not blocked.blocking_run(self.feed.table, ())
         day = now.astimezone(self.feed.zone).date()
         state = (arrivals, tuple(states.items()), moved_at, unchanged, day)
         for stage in self._stages(downstream, engine, state, arrivals=arrivals):
             runs = [run for stale in stage for run in blocked.not_blocked(stale)]
             requests = tuple((run, blocked.digest(run)) for run in runs)
             if requests:
-                return RunRequests(requests)
-        is_settled = not (blocked.refused_by or blocked.still_stale or waiting.unsettled)
+                return RunDecision(requests)
+        is_settled = not (blocked.blocked_by or blocked.still_stale or waiting.unsettled)
         reason = _explain_no_runs(self.feed, waiting, blocked)
-        return RunRequests(reason=reason, is_settled=is_settled)
+        return RunDecision(reason=reason, is_settled=is_settled)
 
     def _stages(
         self, downstream: Downstream, engine: Engine, state: object, *, arrivals: bool
@@ -145,7 +145,7 @@ def describe_pause(instance: dg.DagsterInstance, feed: Feed, now: datetime) -> s
     )
 
 
-def make_requests(graph: "AssetGraph", feed: Feed, decided: RunRequests) -> list[dg.RunRequest]:
+def make_requests(graph: "AssetGraph", feed: Feed, decided: RunDecision) -> list[dg.RunRequest]:
     return [_make_request(graph, feed, stale, digest) for stale, digest in decided.runs]
 
 
@@ -180,7 +180,7 @@ class _BlockedTables:
     moved_at: Mapping[str, str]
     feed: Feed
     files: Mapping[str, str]
-    refused_by: dict[str, str] = field(default_factory=dict)
+    blocked_by: dict[str, str] = field(default_factory=dict)
     """The blocking runs by table."""
     still_stale: dict[str, str] = field(default_factory=dict)
     """Runs that succeeded but left their tables stale, by table. This should not happen; such a
@@ -193,23 +193,23 @@ class _BlockedTables:
         If a run with gaps was blocked, its contiguous ranges are tried separately, so that one
         bad day only blocks its own range.
         """
-        before = dict(self.refused_by)
+        before = dict(self.blocked_by)
         run = self._without_blocked(stale)
-        if stale.parts and self.refused_by != before:
+        if stale.parts and self.blocked_by != before:
             return [part for part in map(self._without_blocked, stale.parts) if part]
         return [run] if run else []
 
     def _without_blocked(self, stale: PendingRun) -> PendingRun | None:
         """Return a run without tables that would be blocked again and their dependents."""
         kept: list[str] = []
-        left_out: set[str] = set()
+        skipped: set[str] = set()
         for table in stale.tables:
             sources = self.downstream.sources(table)
             is_fed = table == self.feed.table or bool(set(sources) & set(kept))
             if not is_fed and (
-                set(sources) & left_out or self.refusing_run(table, stale.bounds)
+                set(sources) & skipped or self.blocking_run(table, stale.bounds)
             ):
-                left_out.add(table)
+                skipped.add(table)
             else:
                 kept.append(table)
         run = replace(stale, tables=tuple(kept)) if kept else None
@@ -219,7 +219,7 @@ class _BlockedTables:
         """Return whether the same run was blocked or changed nothing before on the same state."""
         before = find_requested_run(self.instance, self.digest(run))
         if before and was_stopped(before.tags):
-            self.refused_by |= dict.fromkeys(run.tables, before.run_id)
+            self.blocked_by |= dict.fromkeys(run.tables, before.run_id)
             return True
         if before and before.is_success:
             self.still_stale |= dict.fromkeys(run.tables, before.run_id)
@@ -242,14 +242,14 @@ class _BlockedTables:
             moved_at = [self.moved_at[name] for name, snapshot_id in states if snapshot_id]
         return digest_of_run((stale, declared, states, moved_at, files))
 
-    def refusing_run(self, table: str, partitions: Sequence[str]) -> str | None:
+    def blocking_run(self, table: str, partitions: Sequence[str]) -> str | None:
         if table not in self.declared:
             return None
         states = {name: self.states.get(name) for name in self.downstream.read_now(table)}
         read = self.files if table == self.feed.table else states
-        run_id = refused_run(self.instance, self.declared[table], partitions, read)
+        run_id = find_blocking_run(self.instance, self.declared[table], partitions, read)
         if run_id:
-            self.refused_by[table] = run_id
+            self.blocked_by[table] = run_id
         return run_id
 
 
@@ -279,13 +279,13 @@ def _look_closer(
 
 def _failed_by_system(record: dg.RunRecord) -> bool:
     run = record.dagster_run
-    return run.status in _FAILED and not was_refused(run.tags)
+    return run.status in _FAILED and not was_blocked(run.tags)
 
 
 def _explain_no_runs(feed: Feed, waiting: Waiting, blocked: _BlockedTables) -> str:
     reasons = []
-    for table, run_id in sorted(blocked.refused_by.items()):
-        reasons.append(f"{table} is blocked since run {run_id[:8]} refused it.")
+    for table, run_id in sorted(blocked.blocked_by.items()):
+        reasons.append(f"{table} is blocked since run {run_id[:8]}.")
     if reasons:
         reasons.append(
             "It is tried again once its input or its declaration changes, or by `lakehouse"

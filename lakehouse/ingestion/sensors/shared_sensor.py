@@ -23,7 +23,7 @@ from lakehouse.ingestion.sensors.feed_sensors import (
     resolve_removed,
 )
 from lakehouse.ingestion.sensors.run_requests import (
-    FeedRunRequests,
+    FeedRunPlanner,
     make_requests,
     state_tables,
 )
@@ -88,7 +88,7 @@ def _shared_sensor(
     feeds: Sequence[Feed], declared: Mapping[str, IcebergTable], read_settings: ReadSettings
 ) -> dg.SensorDefinition:
     """Return the sensor of all feeds without a schedule; it runs by default."""
-    states = [_FeedState(FeedRunRequests(feed, declared)) for feed in feeds]
+    states = [_FeedState(FeedRunPlanner(feed, declared)) for feed in feeds]
     polling = FeedPolling(states, declared)
 
     @dg.sensor(
@@ -118,7 +118,7 @@ def _shared_sensor(
 class _FeedState:
     """The state of a feed after its last check."""
 
-    requests: FeedRunRequests
+    requests: FeedRunPlanner
     waiting: Waiting | None = None
     settled_at: object = None
     """The state of inbox, tables and day for which nothing was needed."""

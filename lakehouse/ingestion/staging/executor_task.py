@@ -43,29 +43,29 @@ class FileOutcome:
 
     number: int
     converted: Converted | None = None
-    refused: FileRejected | None = None
+    rejected: FileRejected | None = None
 
     def to_json(self) -> str:
-        done, why = self.converted, self.refused
+        done, why = self.converted, self.rejected
         return json.dumps(
             {
                 "number": self.number,
                 "converted": done and [done.sha256, done.rows, done.added_columns],
-                "refused": why and [why.reason, why.found, why.expected, why.next_step],
+                "rejected": why and [why.reason, why.found, why.expected, why.next_step],
             }
         )
 
     @classmethod
     def from_json(cls, text: str) -> "FileOutcome":
         outcome = json.loads(text)
-        converted, refused = None, None
+        converted, rejected = None, None
         if outcome["converted"]:
             sha256, rows, added = outcome["converted"]
             converted = Converted(sha256, rows, frozenset(), tuple(added))
-        if outcome["refused"]:
-            reason, found, expected, next_step = outcome["refused"]
-            refused = FileRejected(reason, found=found, expected=expected, next_step=next_step)
-        return cls(outcome["number"], converted, refused)
+        if outcome["rejected"]:
+            reason, found, expected, next_step = outcome["rejected"]
+            rejected = FileRejected(reason, found=found, expected=expected, next_step=next_step)
+        return cls(outcome["number"], converted, rejected)
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ class ExecutorTask:
         try:
             converted = self.converter.convert(file.stored, target)
         except FileRejected as why:
-            return FileOutcome(file.number, refused=why)
+            return FileOutcome(file.number, rejected=why)
         except FileNotFoundError:
             return needs_driver
         is_same = self.converter.store.stat(file.stored.key) == file.stored

@@ -44,7 +44,7 @@ class StagedFile:
     rows: int
     name: str
     added_columns: tuple[str, ...] = ()
-    left_out_rows: int = 0
+    suppressed_rows: int = 0
     """Rows of erased data subjects in the delivery that are not staged."""
     forms: frozenset[str] = frozenset()
     """The hashes of its content, as delivered and as rewritten."""
@@ -52,11 +52,11 @@ class StagedFile:
 
 @dataclass(frozen=True)
 class Converted:
-    """The result of reading a file: its row count and the numbers of left-out rows."""
+    """The result of reading a file: its row count and the numbers of suppressed rows."""
 
     sha256: str
     rows: int
-    left_out: frozenset[int]
+    suppressed: frozenset[int]
     added_columns: tuple[str, ...]
 
 
@@ -111,9 +111,9 @@ class FileConverter:
             origin = Origin(
                 self.feed, reader.header, source_file, modified_at, self.ingested_at
             )
-            rows, left_out = _write(target, origin, reader.batches(), plan)
+            rows, suppressed = _write(target, origin, reader.batches(), plan)
             sha256 = delivered.sha256()
-        return Converted(sha256, rows, frozenset(left_out), reader.header.added)
+        return Converted(sha256, rows, frozenset(suppressed), reader.header.added)
 
 
 @dataclass(frozen=True)
@@ -188,12 +188,12 @@ class Staging:
         converted: Converted,
         known: KnownContent,
     ) -> StagedFile | None:
-        """Rewrite the file without the rows that were left out, and publish its staged rows."""
+        """Rewrite the file without the suppressed rows, and publish its staged rows."""
         item: StoredObject | None = stored
         forms = known.forms | {converted.sha256}
-        if converted.left_out:
+        if converted.suppressed:
             found = FoundRows(converted.sha256, converted.rows)
-            item = self.rewriting.leave_out(stored, found, known, converted.left_out)
+            item = self.rewriting.leave_out(stored, found, known, converted.suppressed)
             forms |= self.rewriting.ledger.find(stored.key, known.sha256).forms
         if item is None:
             return None
@@ -203,10 +203,10 @@ class Staging:
             item,
             stored.key.removeprefix(self.rewriting.feed.inbox),
             known.sha256,
-            converted.rows - len(converted.left_out),
+            converted.rows - len(converted.suppressed),
             name,
             converted.added_columns,
-            len(known.missing | converted.left_out),
+            len(known.missing | converted.suppressed),
             forms,
         )
 
@@ -227,7 +227,7 @@ class _RowPlan:
         """The numbers of rows in this content that a request removed from the delivery."""
         return self.known.erased - self.known.missing
 
-    def left_out(self, batch: "pa.RecordBatch", numbers: "pa.Int64Array") -> list[int]:
+    def find_suppressed(self, batch: "pa.RecordBatch", numbers: "pa.Int64Array") -> list[int]:
         """Return the sorted positions of the rows of a batch that are not staged."""
         places = set(self.suppressed.of_batch(with_texts(batch, self.suppressed.columns)))
         if self.erased:
@@ -249,11 +249,11 @@ def _erased_file() -> FileRejected:
 def _write(
     target: Path, origin: "Origin", batches: "Iterator[pa.RecordBatch]", plan: _RowPlan
 ) -> tuple[int, list[int]]:
-    """Write the rows of a file; return their number and the numbers of left-out rows."""
+    """Write the rows of a file; return their number and the numbers of suppressed rows."""
     from pyarrow import parquet
 
     rows = 0
-    left_out: list[int] = []
+    suppressed: list[int] = []
     # No statistics: every row of a staged file is read. Speed matters more than size, since the
     # file is read once and removed. Large dictionaries are abandoned anyway.
     with parquet.ParquetWriter(
@@ -267,11 +267,11 @@ def _write(
             numbers = plan.numbers.of_batch(rows + 1, batch.num_rows)
             rows += batch.num_rows
             stamped = origin.stamped(batch, numbers)
-            if places := plan.left_out(batch, numbers):
-                left_out += [numbers[place].as_py() for place in places]
+            if places := plan.find_suppressed(batch, numbers):
+                suppressed += [numbers[place].as_py() for place in places]
                 stamped = _without(stamped, places)
             writer.write_batch(stamped)
-    return rows, left_out
+    return rows, suppressed
 
 
 def _without(batch: "pa.RecordBatch", places: list[int]) -> "pa.RecordBatch":

@@ -8,7 +8,7 @@ import dagster as dg
 
 from lakehouse.errors import UsageError
 from lakehouse.iceberg.catalog.engine import Engine
-from lakehouse.iceberg.read.quarantined_rows import refused_keys, refused_values
+from lakehouse.iceberg.read.quarantined_rows import quarantined_keys, quarantined_values
 from lakehouse.orchestration.asset_keys import asset_key, table_name
 from lakehouse.orchestration.asset_specs import inputs_of
 from lakehouse.orchestration.dagster_internals import asset_graph
@@ -148,11 +148,11 @@ def replay(
 
     :raises UsageError: the table has no input tables.
     """
-    before = refused_keys(engine, table)
+    before = quarantined_keys(engine, table)
     here = project(lambda: settings)
     pending = _runs(engine, asset_graph(here), table) if before else []
     runs = run_backfills(here, settings, table.name, pending)
-    after = refused_keys(engine, table)
+    after = quarantined_keys(engine, table)
     return Replayed(len(before), len(before - after), len(after - before), tuple(runs))
 
 
@@ -174,6 +174,6 @@ def _runs(engine: Engine, graph: "AssetGraph", table: IcebergTable) -> list[Pend
         return [PendingRun(downstream.with_alike([table.name]))]
     assert table.overwritten_by is not None
     keys = definition.get_partition_keys()
-    values = refused_values(engine, table, inputs)
+    values = quarantined_values(engine, table, inputs)
     holding = keys_holding(definition, keys, values, table.column(table.overwritten_by).type)
     return downstream.partition_runs(engine, [table], definition, {table.name: holding})

@@ -27,7 +27,7 @@ def preview_table(
     engine: Engine,
     function: TableFunction,
     look: Callable[[str], None],
-    gone: SuppressionList,
+    suppression: SuppressionList,
 ) -> Outcome:
     """Compute a table in full without publishing; see `lakehouse.iceberg.write.write_preview`.
 
@@ -48,7 +48,9 @@ def preview_table(
         values_withheld(table),
         in_one_line(table, function.compute, f"lakehouse preview {name}"),
     ):
-        return preview(engine, table, function.compute, function.inputs, run, look, gone=gone)
+        return preview(
+            engine, table, function.compute, function.inputs, run, look, suppression=suppression
+        )
 
 
 def try_function(

@@ -63,7 +63,7 @@ def compute_in_job(
         # The job runs on another host: this process keeps the locks for it.
         for name in (table.name, *([table.quarantine.name] if table.quarantine else [])):
             locks.enter_context(table_lock(io.engine, name))
-        request = JobRequest.of(table.name, run, settings, io.engine, io.gone.read())
+        request = JobRequest.of(table.name, run, settings, io.engine, io.suppression.read())
         job_run = run_job(context, store, service, request.to_json(), code_url)
     outcome = answered_outcome(job_run.messages, reported_rules(table, implied))
     if job_run.is_interrupted and (outcome is None or isinstance(outcome, Refused)):

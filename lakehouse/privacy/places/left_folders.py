@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from lakehouse.errors import TableBusy
 from lakehouse.iceberg.write.kept_rows import KEPT_ROWS, KeptRowsFolder, list_folders
-from lakehouse.ingestion.ingest_attempt import feed_lock, remove_staged
+from lakehouse.ingestion.feed_lock import feed_lock, remove_staged
 from lakehouse.ingestion.staging.staged_rows import by_writer, is_left, open_staging
 from lakehouse.orchestration.table_jobs.job_code import RUNS
 from lakehouse.privacy.places.scrubbed_place import ScrubbedPlace
@@ -66,17 +66,17 @@ class _Folder(NamedTuple):
 
 
 def remove_left_folders(
-    settings: Settings, gone_at: datetime | None = None, *, is_dry: bool
+    settings: Settings, erased_at: datetime | None = None, *, is_dry: bool
 ) -> Iterator[ScrubbedPlace]:
     """Remove temporary folders, staged rows and copies of files of dead processes.
 
-    :param gone_at: what a living process wrote later contains no erased person.
+    :param erased_at: what a living process wrote after the erasure contains no erased person.
     """
     folders = [
-        *_temporary(settings, gone_at),
+        *_temporary(settings, erased_at),
         *_staged(settings),
         *_in_bucket(settings),
-        *_kept(settings, gone_at),
+        *_kept(settings, erased_at),
         *_copied(settings),
     ]
     for folder in folders:
@@ -104,13 +104,13 @@ def _remove(settings: Settings, folder: _Folder, *, is_dry: bool) -> ScrubbedPla
     return ScrubbedPlace(name, "removed", files=files)
 
 
-def _temporary(settings: Settings, gone_at: datetime | None) -> Iterator[_Folder]:
+def _temporary(settings: Settings, erased_at: datetime | None) -> Iterator[_Folder]:
     for folder in temporary_folders(settings):
         process, name = process_of(folder), _name(settings, folder)
         remove = partial(_remove_folder, folder)
         if process is not None and process.is_alive:
             owner = f"process {process.pid} on {process.host}"
-            yield _Folder(name, len(_older(folder, gone_at)), remove, _OF_SPARK, owner)
+            yield _Folder(name, len(_older(folder, erased_at)), remove, _OF_SPARK, owner)
         elif process is not None:
             yield _Folder(name, len(_files_with_rows(folder)), remove)
 
@@ -147,7 +147,7 @@ def _in_bucket(settings: Settings) -> Iterator[_Folder]:
         yield _Folder(f"{RUNS}{run}", len(versions), remove, why, "a job's run")
 
 
-def _kept(settings: Settings, gone_at: datetime | None) -> Iterator[_Folder]:
+def _kept(settings: Settings, erased_at: datetime | None) -> Iterator[_Folder]:
     if settings.deployment == "local" and not settings.home.is_dir():
         return
     for folder in list_folders(open_store(settings), settings.lock_dir):
@@ -155,7 +155,7 @@ def _kept(settings: Settings, gone_at: datetime | None) -> Iterator[_Folder]:
         # One without files too: Spark can still write what its client requested.
         if folder.is_left or not files:
             yield _Folder(place, files, partial(_remove_kept, folder))
-        elif gone_at is None or folder.begun_at <= gone_at:
+        elif erased_at is None or folder.begun_at <= erased_at:
             yield _Folder(place, files, partial(_remove_kept, folder), _OF_A_WRITE, "a write")
 
 
@@ -181,7 +181,7 @@ def _remove_kept(folder: KeptRowsFolder) -> None:
 
 
 def wait_for_spark(
-    settings: Settings, gone_at: datetime, collect_garbage: Callable[[], object]
+    settings: Settings, erased_at: datetime, collect_garbage: Callable[[], object]
 ) -> None:
     """Wait up to 10 seconds until the Spark of this process has removed older spilled rows.
 
@@ -195,7 +195,7 @@ def wait_for_spark(
         or (is_on_server and folder.name.endswith("-server") and _is_in_use(folder))
     ]
     until = time.monotonic() + _RELEASE_SECONDS
-    while any(_older(folder, gone_at) for folder in folders) and time.monotonic() < until:
+    while any(_older(folder, erased_at) for folder in folders) and time.monotonic() < until:
         collect_garbage()
         time.sleep(_PAUSE_SECONDS)
 
@@ -205,9 +205,9 @@ def _is_in_use(folder: Path) -> bool:
     return process is not None and process.is_alive
 
 
-def _older(folder: Path, gone_at: datetime | None) -> list[Path]:
+def _older(folder: Path, erased_at: datetime | None) -> list[Path]:
     """Return the files with rows that were written until a timestamp; all if there is none."""
-    latest = gone_at.timestamp() if gone_at else math.inf
+    latest = erased_at.timestamp() if erased_at else math.inf
     return [file for file in _files_with_rows(folder) if _changed_at(file) <= latest]
 
 

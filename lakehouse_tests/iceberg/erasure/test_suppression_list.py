@@ -38,26 +38,26 @@ TABLE = replace(
 
 
 @dataclass(frozen=True)
-class GoneList:
+class SuppressedPeople:
     erased_at: Mapping[bytes, datetime]
     key: bytes | None = KEY
 
-    def is_gone(self, names, value):
+    def erasure_time(self, names, value):
         raise AssertionError("Spark was to ask.")
 
 
-def gone(*ids: str, name: str = "customer_id") -> GoneList:
+def suppressed(*ids: str, name: str = "customer_id") -> SuppressedPeople:
     digests = [
         hmac.new(KEY, f"{name}\0{normal_id(id_)}".encode(), hashlib.sha256).digest()
         for id_ in ids
     ]
-    return GoneList(dict.fromkeys(digests, ERASED_AT))
+    return SuppressedPeople(dict.fromkeys(digests, ERASED_AT))
 
 
 def split(
     frame: "DataFrame",
     table: IcebergTable,
-    ids: GoneList,
+    ids: SuppressedPeople,
     *,
     created: RowTimestamp | None = None,
     names: Collection[str] = (),
@@ -74,7 +74,7 @@ def test_what_was_made_before_goes_and_who_comes_back_later_stays(
     rows = [*earlier, ("7", None), ("7", LATER)]
     frame = frame_of(embedded_engine.spark, "customer_id string, made_at timestamp", rows)
 
-    left = split(frame, TABLE, gone("7"))
+    left = split(frame, TABLE, suppressed("7"))
 
     kept = sorted(row[0] or "" for row in left.rows.collect())
     assert kept == ["", "7", "8"]
@@ -86,7 +86,7 @@ def test_what_was_made_before_goes_and_who_comes_back_later_stays(
 def test_without_a_moment_all_rows_of_theirs_go(embedded_engine: Engine) -> None:
     frame = frame_of(embedded_engine.spark, "customer_id bigint", [(7,), (8,)])
 
-    left = split(frame, replace(TABLE, versions=None), gone("7", name="client"))
+    left = split(frame, replace(TABLE, versions=None), suppressed("7", name="client"))
 
     assert [row[0] for row in left.rows.collect()] == [8]
 
@@ -98,7 +98,7 @@ def test_executors_need_no_python(
     context = embedded_engine.spark.sparkContext
     monkeypatch.setattr(context, "pythonExec", "/no/python")
 
-    left = split(frame, replace(TABLE, versions=None), gone("7"))
+    left = split(frame, replace(TABLE, versions=None), suppressed("7"))
 
     assert left.rows.collect() == []
 
@@ -108,12 +108,12 @@ def test_no_plan_has_the_key_or_a_hash(
 ) -> None:
     frame = frame_of(embedded_engine.spark, "customer_id string", [("7",)])
 
-    split(frame, TABLE, gone("7")).rows.explain(extended=True)
+    split(frame, TABLE, suppressed("7")).rows.explain(extended=True)
 
     plan = capsys.readouterr().out
     assert "customer_id" in plan
     inner = bytes(byte ^ 0x36 for byte in KEY).hex()
-    digest = next(iter(gone("7").erased_at)).hex()
+    digest = next(iter(suppressed("7").erased_at)).hex()
     for secret in (KEY.hex(), KEY.decode(), inner, digest):
         assert secret.lower() not in plan.lower()
 
@@ -125,7 +125,7 @@ def test_a_delivered_moment_is_read_in_the_zone_of_its_feed(embedded_engine: Eng
     frame = frame_of(embedded_engine.spark, "customer_id string, seen_at string", rows)
     created = RowTimestamp("seen_at", "Asia/Kuala_Lumpur")
 
-    left = split(frame, replace(TABLE, versions=None), gone("7"), created=created)
+    left = split(frame, replace(TABLE, versions=None), suppressed("7"), created=created)
 
     kept = {row[1] for row in left.rows.collect()}
     assert kept == {"2026-03-01 20:01", "2026-03-01T12:01:00Z"}
@@ -134,7 +134,7 @@ def test_a_delivered_moment_is_read_in_the_zone_of_its_feed(embedded_engine: Eng
 def test_a_person_is_known_by_what_other_tables_call_them(embedded_engine: Engine) -> None:
     frame = frame_of(embedded_engine.spark, "customer_id bigint", [(7,), (8,)])
 
-    left = split(frame, TABLE, gone("7", name="buyer"), names={"Buyer"})
+    left = split(frame, TABLE, suppressed("7", name="buyer"), names={"Buyer"})
 
     assert [row[0] for row in left.rows.collect()] == [8]
 
@@ -150,9 +150,9 @@ def test_a_function_is_given_its_inputs_without_them(embedded_engine: Engine) ->
         given.update(frames)
         return frames["orders"]
 
-    left_out = SuppressionList(lambda: gone("7"), {TABLE.name: TABLE}).filter()
-    computed = left_out.wrap(inputs, compute)(orders=orders, others=others)
+    filtered = SuppressionList(lambda: suppressed("7"), {TABLE.name: TABLE}).filter()
+    computed = filtered.wrap(inputs, compute)(orders=orders, others=others)
 
     assert [row[0] for row in computed.collect()] == ["8"]
     assert given["others"] is others
-    assert left_out.rows == {TABLE.name: 1}
+    assert filtered.rows == {TABLE.name: 1}

@@ -137,7 +137,7 @@ def test_rows_are_sorted_where_that_is_declared(embedded_engine: Engine) -> None
     assert in_file == sorted(in_file)
 
 
-def test_a_declaration_refuses_what_iceberg_has_no_z_order_of(embedded_engine: Engine) -> None:
+def test_a_declaration_rejects_what_iceberg_has_no_z_order_of(embedded_engine: Engine) -> None:
     orderable = {kind: kind for kind in sorted(Z_ORDERABLE)}
     columns = orderable | {"decimal": "decimal(10,2)"}
     declared = ", ".join(f"`{name}` {kind}" for name, kind in columns.items())

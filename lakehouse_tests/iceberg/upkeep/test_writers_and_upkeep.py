@@ -94,7 +94,7 @@ def upkeep_once(engine: Engine, table: str) -> Iterator[StepResult]:
     """Do the steps that change metadata, with a retention that no write outlasts."""
     older_than = datetime.now(UTC) - _LONGEST_WRITE
     yield compact(engine, table, target_bytes=TARGET_BYTES)
-    yield drop_stale_branches(engine, table, refused_before=older_than)
+    yield drop_stale_branches(engine, table, blocked_before=older_than)
     yield expire_snapshots(engine, table, older_than=older_than, keep=3)
     yield rewrite_manifests(engine, table)
 

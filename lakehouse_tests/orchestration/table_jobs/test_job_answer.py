@@ -75,7 +75,7 @@ def test_an_outcome_is_the_same_on_the_other_side(outcome: Outcome) -> None:
     assert answered_outcome(["another message", reported], checked_rules(TABLE)) == outcome
 
 
-def test_a_merge_that_repeats_a_key_is_told_as_refused() -> None:
+def test_a_merge_that_repeats_a_key_is_told_as_blocked() -> None:
     """It is a rule of the merge itself, which no table declares."""
     table = replace(TABLE, write=Merge(on=["id"]))
     assert isinstance(table.write, Merge)

@@ -23,7 +23,7 @@ from lakehouse.project import load_project
 from lakehouse.settings import Settings
 
 project = load_project(Settings(home=Path(sys.argv[1]), deployment="aws", bucket="lake"))
-project.gone_people(Settings(home=Path(sys.argv[1])))
+project.suppression_list(Settings(home=Path(sys.argv[1])))
 print(*sorted({name.partition(".")[0] for name in sys.modules}))
 """
 

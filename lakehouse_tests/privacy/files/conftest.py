@@ -13,7 +13,7 @@ import pytest
 from lakehouse.iceberg.erasure.suppression_list import NO_SUPPRESSION, SuppressionList
 from lakehouse.ingestion.collect import collect_files
 from lakehouse.ingestion.collected_files import Delivery
-from lakehouse.ingestion.ingest_attempt import lock_feed
+from lakehouse.ingestion.feed_lock import lock_feed
 from lakehouse.privacy.delivered_files import FilesRewritten, rewrite_files
 from lakehouse.settings import Settings
 from lakehouse.storage.object_store import LocalObjectStore, ObjectStore
@@ -81,14 +81,14 @@ class Files:
         )
 
     @contextmanager
-    def collected(self, gone=NO_SUPPRESSION) -> Iterator[Delivery]:
+    def collected(self, suppression=NO_SUPPRESSION) -> Iterator[Delivery]:
         """Take what waits in the inbox, with what is staged of it."""
         with lock_feed(self.feed, self.home) as ingest:
-            yield collect_files(self.store, ingest, suppression=gone)
+            yield collect_files(self.store, ingest, suppression=suppression)
 
-    def staged(self, gone=NO_SUPPRESSION) -> list[tuple]:
+    def staged(self, suppression=NO_SUPPRESSION) -> list[tuple]:
         """Take what waits, and return (hash, number, id) of each row."""
-        with self.collected(gone) as delivery:
+        with self.collected(suppression) as delivery:
             rows = staged_rows(delivery)
         names = ("_source_sha256", "_source_row", "customer_id")
         return [tuple(row[name] for name in names) for row in rows]
@@ -106,7 +106,7 @@ class ErasedCustomers:
         """By something in place of a hash."""
         return {id_.encode(): at for id_, at in self.at.items()}
 
-    def is_gone(self, names: Iterable[str], value: str) -> datetime | None:
+    def erasure_time(self, names: Iterable[str], value: str) -> datetime | None:
         """Return when a customer was erased."""
         return self.at.get(value.strip()) if "customer_id" in names else None
 

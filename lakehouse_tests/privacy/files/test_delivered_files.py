@@ -9,7 +9,7 @@ import pytest
 from lakehouse.iceberg.erasure.suppression_list import NO_SUPPRESSION
 from lakehouse.ingestion.archive import archive_files
 from lakehouse.ingestion.collect import collect_files
-from lakehouse.ingestion.ingest_attempt import lock_feed
+from lakehouse.ingestion.feed_lock import lock_feed
 from lakehouse.ingestion.rewritten_files import NOTHING, RewrittenFiles
 from lakehouse.privacy.delivered_files import find_in_files
 from lakehouse.tables.feed import Feed, FeedColumn
@@ -233,10 +233,10 @@ def test_what_cannot_be_told_is_listed_and_can_be_erased_as_a_whole(
     assert files.erase() == done
 
 
-def ingest(files, gone=NO_SUPPRESSION):
+def ingest(files, suppression=NO_SUPPRESSION):
     """Collect and archive what waits."""
     with lock_feed(files.feed, files.home) as held:
-        delivery = collect_files(files.store, held, suppression=gone)
+        delivery = collect_files(files.store, held, suppression=suppression)
         return delivery, archive_files(delivery, files.store)
 
 
@@ -265,7 +265,7 @@ def test_either_form_is_archived_once_and_only_as_rewritten(files, form: str) ->
     assert sha256(MIXED)[:12] in item.key
     assert files.text(item.key) == WITHOUT
     assert files.store.objects(files.feed.inbox) == []
-    assert delivery.left_out_rows == 1
+    assert delivery.suppressed_rows == 1
     assert "1 row of people who were erased" in delivery.warnings[0]
 
 
@@ -276,7 +276,7 @@ def test_a_file_that_waits_keeps_the_numbers_of_its_rows(files) -> None:
     assert files.staged() == [(sha256(MIXED), 1, "8"), (sha256(MIXED), 3, "9")]
 
 
-def test_a_refused_file_that_is_put_back_stays_rewritten_under_its_name(files) -> None:
+def test_a_rejected_file_that_is_put_back_stays_rewritten_under_its_name(files) -> None:
     broken = MIXED + "1,2,3\n"
     files.put("inbox/customers/c.csv", broken)
     ingest(files)
@@ -310,7 +310,7 @@ def test_rows_of_who_is_gone_do_not_land_and_are_not_archived(files, name: str) 
 
     delivery, archived = ingest(files, suppressed({"7": LATER}))
 
-    assert (delivery.rows, delivery.left_out_rows) == (2, 1)
+    assert (delivery.rows, delivery.suppressed_rows) == (2, 1)
     assert files.text(archived[0]) == WITHOUT
     assert delivery.files[0].sha256 == sha256(content)
 
@@ -332,7 +332,7 @@ def test_a_row_that_is_newer_lands(folder) -> None:
     assert numbers == [2, 3, 4]
 
 
-def test_of_a_refused_file_the_rows_of_who_is_gone_go(files) -> None:
+def test_of_a_rejected_file_the_rows_of_who_is_gone_go(files) -> None:
     files.put("inbox/customers/c.csv", MIXED + "1,2,3\n")
 
     (rejected,) = ingest(files, suppressed({"7": LATER}))[0].rejected
@@ -380,15 +380,15 @@ class KilledStore:
 
 
 def test_an_ingest_killed_at_each_step_ends_in_the_same_state(folder, tmp_path) -> None:
-    gone = suppressed({"7": LATER})
+    suppression = suppressed({"7": LATER})
     for at in range(1, 100):
         one = replace(folder, home=tmp_path / f"killed-{at}")
         one.store = replace(folder.store, root=one.home)
         one.put("inbox/customers/c.csv", MIXED)
         try:
-            ingest(replace(one, store=KilledStore(one.store, at)), gone)
+            ingest(replace(one, store=KilledStore(one.store, at)), suppression)
         except Killed:
-            ingest(one, gone)
+            ingest(one, suppression)
         else:
             break
         (item,) = one.store.objects(one.feed.archive)

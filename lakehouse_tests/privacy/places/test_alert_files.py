@@ -14,8 +14,8 @@ from lakehouse.alerts.dispatch import route_alerts
 from lakehouse.alerts.incidents import Firing, Observed
 from lakehouse.alerts.sinks import read_alerts, record_of
 from lakehouse.orchestration.incident_reports import Report, read_reports, report_firing
-from lakehouse.privacy.places import scrub as scrubbing
-from lakehouse.privacy.places.scrub import scrub_places
+from lakehouse.privacy.places import mask_files as scrubbing
+from lakehouse.privacy.places.mask_files import scrub_places
 from lakehouse.settings import Settings
 from lakehouse_tests.privacy.places.a_person import EMAIL, PERSON, traces
 

@@ -8,7 +8,7 @@ from dagster._core.definitions.run_request import InstigatorType
 from dagster._core.scheduler.instigation import TickData, TickStatus
 
 from lakehouse.orchestration.runs.instance import open_instance
-from lakehouse.privacy.places.scrub import scrub_places
+from lakehouse.privacy.places.mask_files import scrub_places
 from lakehouse.settings import Settings
 from lakehouse_tests.privacy.places.a_person import EMAIL, PERSON, traces
 

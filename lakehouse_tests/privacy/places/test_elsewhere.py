@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from lakehouse.privacy.places.scrub import places_elsewhere, sent_alerts
+from lakehouse.privacy.places.mask_files import places_elsewhere, sent_alerts
 
 pytestmark = pytest.mark.unit
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse.privacy.places import scrub as scrubbing
-from lakehouse.privacy.places.scrub import scrub_places
+from lakehouse.privacy.places import mask_files as scrubbing
+from lakehouse.privacy.places.mask_files import scrub_places
 from lakehouse.settings import Settings
 from lakehouse_tests.privacy.places.a_person import EMAIL, NEIGHBOUR, PASSPORT, PERSON, traces
 

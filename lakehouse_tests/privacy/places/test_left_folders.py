@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lakehouse.iceberg.write.kept_rows import KeptRowsFolder
-from lakehouse.ingestion.ingest_attempt import feed_lock
+from lakehouse.ingestion.feed_lock import feed_lock
 from lakehouse.privacy.places.left_folders import remove_left_folders, wait_for_spark
 from lakehouse.settings import Settings
 from lakehouse.spark.spark_folders import temporary_folder

@@ -36,8 +36,12 @@ from lakehouse.orchestration.partitions.partition_bounds import (
 )
 from lakehouse.privacy.erasable import Erasable
 from lakehouse.privacy.folder import hmac_key
-from lakehouse.privacy.gone import GonePerson, add_gone, read_gone
 from lakehouse.privacy.recompute import Sums, find_sums, recompute_tables
+from lakehouse.privacy.suppressed_people import (
+    SuppressedPerson,
+    add_suppressed,
+    read_suppressed,
+)
 from lakehouse.settings import Settings
 from lakehouse.tables.person import Person, person_hmac
 from lakehouse.tables.table import (
@@ -271,17 +275,19 @@ class SomeSums:
         """What there is to erase from."""
         sources = {node.table.name: set(node.sources) for node in self.nodes}
         erasable = erasable_of(self.settings, self.engine, self.tables, sources)
-        return replace(erasable, project=lambda _: self.definitions)
+        return replace(erasable, make_definitions=lambda _: self.definitions)
 
     @property
-    def gone(self) -> SuppressionList:
-        """Who is gone."""
-        return SuppressionList(lambda: read_gone(self.settings), self.tables)
+    def suppression(self) -> SuppressionList:
+        """The erased people."""
+        return SuppressionList(lambda: read_suppressed(self.settings), self.tables)
 
     @property
     def definitions(self) -> dg.Definitions:
         """What Dagster is told."""
-        io_manager = IcebergIOManager(engine=self.engine, declared=self.tables, gone=self.gone)
+        io_manager = IcebergIOManager(
+            engine=self.engine, declared=self.tables, suppression=self.suppression
+        )
         return dg.Definitions(
             assets=[node.asset() for node in self.nodes],
             resources={"settings": self.settings, "io_manager": io_manager},
@@ -301,7 +307,14 @@ class SomeSums:
         for node in self.nodes:
             run = self._run(node)
             if run is not None:
-                write(self.engine, node.table, node.compute, node.inputs, run, gone=self.gone)
+                write(
+                    self.engine,
+                    node.table,
+                    node.compute,
+                    node.inputs,
+                    run,
+                    suppression=self.suppression,
+                )
 
     def _run(self, node: Node) -> Run | None:
         definition, by = node.kind.definition, node.kind.by
@@ -321,7 +334,9 @@ class SomeSums:
     def erase(self) -> int:
         """Erase the person from the orders; return how many rows went."""
         digest = person_hmac(hmac_key(self.settings), "customer_id", str(PERSON))
-        add_gone(self.settings, [GonePerson("customer_id", digest, datetime.now(UTC))])
+        add_suppressed(
+            self.settings, [SuppressedPerson("customer_id", digest, datetime.now(UTC))]
+        )
         self.orders = [order for order in self.orders if order[0] != PERSON]
         deleted = delete_rows(self.engine, ORDERS, [_person()], REQUEST)
         return deleted.rows.get("main", 0)

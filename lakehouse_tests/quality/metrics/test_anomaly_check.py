@@ -76,7 +76,7 @@ def test_alone_it_judges_what_was_measured_last(fruits: Pipeline) -> None:
 
 
 @pytest.mark.long
-def test_what_is_always_refused_is_no_anomaly_where_checks_alone_find_none_of_it(
+def test_what_is_always_rejected_is_no_anomaly_where_checks_alone_find_none_of_it(
     spark: "SparkSession", tmp_path: Path
 ) -> None:
     """Nightly ingests, of which a quarter of the rows is refused, and the daily look at what

@@ -26,7 +26,7 @@ def pairs(evaluated) -> pd.DataFrame:
     return both[(both["file"] < both["file_later"]) & differ]
 
 
-def test_rows_are_refused_for_every_reason(least):
+def test_rows_are_rejected_for_every_reason(least):
     assert set(least.truth.quarantined_by_reason) == set(REASONS)
 
 
@@ -76,7 +76,7 @@ def test_transactions_come_days_late(evaluated):
     assert len(alone) >= 10
 
 
-def test_each_defect_is_there_and_its_row_is_refused(evaluated):
+def test_each_defect_is_there_and_its_row_is_rejected(evaluated):
     for name, texts in DEFECTS.items():
         has_defect = pd.Series(True, index=evaluated.index)
         for column, choices in texts.items():

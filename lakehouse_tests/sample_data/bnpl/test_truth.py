@@ -117,7 +117,7 @@ def test_a_moved_transaction_counts_on_its_new_day_alone(files):
         ("region", "", ""),
     ],
 )
-def test_a_value_is_refused_for_its_reasons(files, column, text, reasons):
+def test_a_value_is_rejected_for_its_reasons(files, column, text, reasons):
     found = truth_of(files(one=[{column: text}]))
 
     named = [

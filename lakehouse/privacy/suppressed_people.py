@@ -24,8 +24,8 @@ _ERASED = ("files_rewritten", "rows_erased", "logically_deleted", "verified")
 
 
 @dataclass(frozen=True)
-class GonePerson:
-    """An erased person."""
+class SuppressedPerson:
+    """An erased person, whose rows are excluded."""
 
     subject: str
     hmac: str
@@ -36,8 +36,8 @@ class GonePerson:
 
 
 @dataclass(frozen=True)
-class GoneList:
-    """A version of the list."""
+class SuppressedPeople:
+    """A version of the suppression list."""
 
     version: str
     """Identifies the file's content; empty without a file."""
@@ -50,7 +50,7 @@ class GoneList:
         """Whether no one was erased."""
         return not self.erased_at
 
-    def is_gone(self, names: Iterable[str], value: str) -> datetime | None:
+    def erasure_time(self, names: Iterable[str], value: str) -> datetime | None:
         """Return when a person was erased; None if not.
 
         :param names: all names of the id column (`Subject.names`).
@@ -63,7 +63,7 @@ class GoneList:
         return max(found, default=None)
 
 
-def read_gone(settings: Settings) -> GoneList:
+def read_suppressed(settings: Settings) -> SuppressedPeople:
     """Return the list; the file is read only if it changed."""
     return _read_version(settings, _version(settings))
 
@@ -77,7 +77,7 @@ def _version(settings: Settings) -> str:
     return f"{status.st_ino}-{status.st_mtime_ns}-{status.st_size}"
 
 
-def read_audited(settings: Settings) -> GoneList:
+def read_audited(settings: Settings) -> SuppressedPeople:
     """Return the list after comparing it with `audit.gdpr_actions`.
 
     :raises LakehouseError: if the list is missing or older than a recorded erasure.
@@ -90,10 +90,10 @@ def read_audited(settings: Settings) -> GoneList:
     return _read_version(settings, version)
 
 
-def add_gone(settings: Settings, people: Iterable[GonePerson]) -> None:
+def add_suppressed(settings: Settings, people: Iterable[SuppressedPerson]) -> None:
     """Add people to the list; for a person who was erased again, the last time counts."""
 
-    def add(known: dict[str, GonePerson]) -> None:
+    def add(known: dict[str, SuppressedPerson]) -> None:
         for person in people:
             former = known.get(person.hmac)
             if former is None or former.erased_at < person.erased_at:
@@ -107,7 +107,7 @@ def allow_again(
 ) -> None:
     """Allow new rows of erased people."""
 
-    def allow(known: dict[str, GonePerson]) -> None:
+    def allow(known: dict[str, SuppressedPerson]) -> None:
         for digest in hmacs:
             person = known.get(digest)
             if person and not person.allowed_by:
@@ -139,14 +139,16 @@ def _check_audited(settings: Settings, version: str, snapshot_id: int | None) ->
 
 
 @lru_cache(maxsize=1)
-def _read_version(settings: Settings, version: str) -> GoneList:
+def _read_version(settings: Settings, version: str) -> SuppressedPeople:
     people = _read(_file(settings)) if version else []
     people = [person for person in people if not person.allowed_by]
     erased_at = {bytes.fromhex(person.hmac): person.erased_at for person in people}
-    return GoneList(version, hmac_key(settings, is_needed=True) if people else None, erased_at)
+    return SuppressedPeople(
+        version, hmac_key(settings, is_needed=True) if people else None, erased_at
+    )
 
 
-def _change(settings: Settings, change: Callable[[dict[str, GonePerson]], None]) -> None:
+def _change(settings: Settings, change: Callable[[dict[str, SuppressedPerson]], None]) -> None:
     file = _file(settings)
     with brief_lock(privacy_folder(settings) / ".gone.lock"):
         known = {person.hmac: person for person in _read(file)}
@@ -154,11 +156,13 @@ def _change(settings: Settings, change: Callable[[dict[str, GonePerson]], None])
         change(known)
         if known != before:
             people = sorted(known.values(), key=lambda person: (person.erased_at, person.hmac))
-            write_json(file, people, list[GonePerson])
+            write_json(file, people, list[SuppressedPerson])
 
 
-def _read(file: Path) -> list[GonePerson]:
-    people: list[GonePerson] = read_json(file, list[GonePerson]) if file.is_file() else []
+def _read(file: Path) -> list[SuppressedPerson]:
+    people: list[SuppressedPerson] = (
+        read_json(file, list[SuppressedPerson]) if file.is_file() else []
+    )
     return people
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from lakehouse.orchestration.deployment import masking_key
-from lakehouse.privacy.places.scrub import scrub_places
+from lakehouse.privacy.places.mask_files import scrub_places
 from lakehouse.tables.masking import mask
 from lakehouse_tests.privacy.places.a_home import PLACES, put
 from lakehouse_tests.privacy.places.a_person import NEIGHBOUR, PERSON, SHORT_ID, traces

@@ -93,7 +93,7 @@ def held(engine: Engine) -> list[tuple]:
 X, Y, Z = ("x", str(MONDAY), 1), ("y", str(TUESDAY), 1), ("z", str(MONDAY), 2)
 
 
-def test_each_partitions_refused_piece_is_held(
+def test_each_partitions_rejected_piece_is_held(
     booked: Engine, compute: Callable[..., None]
 ) -> None:
     compute(MONDAY)

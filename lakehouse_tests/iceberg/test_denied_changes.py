@@ -1,4 +1,4 @@
-"""Changes that evolution refuses; each refusal leaves the table as it is."""
+"""Changes that evolution denies; each leaves the table as it is."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from lakehouse.iceberg.evolve.planning import apply, ensure, plan
 from lakehouse.tables.table import Column, IcebergTable
 from lakehouse_tests.iceberg.evolving import columns, declared, of, state_like
 
-REFUSED = {
+DENIED = {
     "narrowing": (of(a="bigint"), of(a="int"), "column a", "bigint", "int"),
     "narrower decimal": (
         of(a="decimal(12,2)"),
@@ -100,17 +100,17 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "subject", "current", "wanted"), REFUSED.values(), ids=REFUSED.keys()
+    ("before", "after", "subject", "current", "wanted"), DENIED.values(), ids=DENIED.keys()
 )
-def test_a_refusal_names_the_column_both_types_and_the_next_step(
+def test_a_denied_change_names_the_column_both_types_and_the_next_step(
     before: IcebergTable, after: IcebergTable, subject: str, current: str, wanted: str
 ) -> None:
-    (refusal,) = plan(after, state_like(before)).refusals
-    assert (refusal.subject, refusal.current, refusal.declared) == (subject, current, wanted)
-    assert refusal.next_step
+    (denied,) = plan(after, state_like(before)).denied
+    assert (denied.subject, denied.current, denied.declared) == (subject, current, wanted)
+    assert denied.next_step
 
 
-def test_a_refused_change_leaves_the_table_as_it_is(embedded_engine: Engine) -> None:
+def test_a_denied_change_leaves_the_table_as_it_is(embedded_engine: Engine) -> None:
     before, after = of(a="bigint", b="date"), of(a="int", c="int")
     ensure(embedded_engine, before)
     sql_name = embedded_engine.catalog.sql_name(before.name)

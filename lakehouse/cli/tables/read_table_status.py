@@ -313,5 +313,5 @@ def _pending(
     changes = plan(table, state, iceberg)
     return (
         *(step.description for step in changes.steps),
-        *(f"refused: {refusal}" for refusal in changes.refusals),
+        *(f"denied: {change}" for change in changes.denied),
     )

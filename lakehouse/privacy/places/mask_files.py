@@ -248,7 +248,7 @@ def scrub_places(
     persons: Iterable[Person],
     shared: Collection[str] = (),
     *,
-    gone_at: datetime | None = None,
+    erased_at: datetime | None = None,
     is_dry: bool = False,
 ) -> tuple[ScrubbedPlace, ...]:
     """Erase persons below the home, except for tables, delivered files and requests.
@@ -257,7 +257,7 @@ def scrub_places(
     as it is: the proof names it if it contains a value.
 
     :param shared: personal values that another person has too; they stay.
-    :param gone_at: when the persons were erased from tables and delivered files: a living Spark
+    :param erased_at: when the persons were erased from tables and delivered files: a living Spark
         has no values in what it spilled later. None if they can still be read.
     :param is_dry: only count what would be masked and removed.
     :returns: the places with values, and those that could not be erased.
@@ -266,7 +266,7 @@ def scrub_places(
     if not people:
         return ()
     masker = ValueMasker(people, shared, masking_keys_in_use(settings))
-    places = list(remove_left_folders(settings, gone_at, is_dry=is_dry))
+    places = list(remove_left_folders(settings, erased_at, is_dry=is_dry))
     # Before logs and alerts, which monitoring would write again from Dagster's records.
     places += delete_dagster_records(settings, people, list(shared), is_dry=is_dry)
     alert_files = [settings.home / FILE_NAME, state_file(settings), reports_file(settings)]

@@ -25,7 +25,7 @@ class _Refusing(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def refusing_s3() -> Iterator[str]:
+def denying_s3() -> Iterator[str]:
     """Yield the address of one that answers for as long as the block takes."""
     with ThreadingHTTPServer(("127.0.0.1", 0), _Refusing) as server:
         Thread(target=server.serve_forever, daemon=True).start()

@@ -41,7 +41,7 @@ class Overridden:
     is_again: bool = False
 
 
-def publish_refused(
+def publish_blocked(
     engine: Engine, table: IcebergTable, run_id: str, *, by: str, why: str
 ) -> Overridden:
     """Move main to the blocked candidate of a run, if main does not have it already.
@@ -65,7 +65,7 @@ def publish_refused(
             and history.between(main.snapshot_id, candidate.snapshot_id) is None
         ):
             raise UsageError(
-                f"{table.name} was written since run {_run(candidate)[:8]} was refused;"
+                f"{table.name} was written since run {_run(candidate)[:8]} was blocked;"
                 " expected main at the snapshot that the candidate was made from.",
                 next_step=(
                     f"Compute it again with `lakehouse retry {table.name}`, and publish that"
@@ -119,7 +119,7 @@ def _prepared(history: History, run_id: str, kept_for: timedelta) -> tuple[str, 
     """Return the newest retained candidate of a run, and its branch."""
     kept: dict[str, Snapshot] = {}
     for name, snapshot_id in history.refs.items():
-        if branch.is_refused(name):
+        if branch.is_blocked(name):
             kept[name] = history.snapshots[snapshot_id]
     of_run = {
         name: candidate

@@ -1,4 +1,4 @@
-"""Proves that people are erased: calls the verifier with all files, columns and values."""
+"""Searches for erased people: calls the verifier with all files, columns and values."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -102,7 +102,7 @@ def folders_below_roots(settings: Settings, table: str, folders: Iterable[str]) 
 _FEED_FOLDERS = ("inbox", "archive", "rejected", "staging")
 
 
-def prove(
+def search_persons(
     erasable: Erasable, persons: Sequence[Person], record: ErasureRecord | None = None
 ) -> Report:
     """Search everything for some people, by their values.
@@ -118,7 +118,7 @@ def prove(
     return _with_unread(erasable, report, record)
 
 
-def prove_again(erasable: Erasable, request_id: str, named: Sequence[Named] = ()) -> Report:
+def search_again(erasable: Erasable, request_id: str, named: Sequence[Named] = ()) -> Report:
     """Search for the people of a request again: by the given values, else by the stored hashes.
 
     :raises UsageError: if there is no such request.
@@ -127,7 +127,7 @@ def prove_again(erasable: Erasable, request_id: str, named: Sequence[Named] = ()
     request = read_request(erasable.settings, request_id)
     record = read_record(erasable.settings, request_id)
     if named:
-        return prove(erasable, [_person(erasable, one) for one in named], record)
+        return search_persons(erasable, [_person(erasable, one) for one in named], record)
     hmacs = [*record.hmacs, *record.personal_hmacs, *(one.hmac for one in request.people)]
     folders = folders_of_holders(erasable, record.folders)
     key = hmac_key(erasable.settings, is_needed=True)

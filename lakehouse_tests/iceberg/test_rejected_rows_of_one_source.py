@@ -60,7 +60,7 @@ def keys(engine: Engine) -> dict[str, str]:
 
 
 @pytest.mark.long
-def test_each_refused_piece_of_a_delivered_row_is_held(delivered: Engine) -> None:
+def test_each_rejected_piece_of_a_delivered_row_is_held(delivered: Engine) -> None:
     compute(delivered)
     assert held(delivered) == [("x", 1), ("y", 1), ("z", 2)]
     before = keys(delivered)
@@ -79,7 +79,7 @@ def test_a_piece_that_is_corrected_leaves_the_other(delivered: Engine) -> None:
 
 
 @pytest.mark.long
-def test_a_refused_piece_stays_where_a_person_publishes_the_others(
+def test_a_rejected_piece_stays_where_a_person_publishes_the_others(
     embedded_engine: Engine, settings: Settings
 ) -> None:
     rows = [("x y", "ann"), ("z", "bob"), ("u v w", "cat")]

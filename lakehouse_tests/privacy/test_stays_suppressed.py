@@ -14,7 +14,7 @@ from lakehouse.settings import Settings
 from lakehouse.tables.table import IcebergTable
 from lakehouse_tests.conftest import engine_on as engine_of
 from lakehouse_tests.conftest import settings_at
-from lakehouse_tests.privacy.staying_gone import (
+from lakehouse_tests.privacy.staying_suppressed import (
     APPENDED,
     BY_SHOP,
     MERGED,
@@ -78,8 +78,8 @@ def test_the_erased_rows_stay_out_and_the_new_one_comes_in(
     visits.compute(*concerned)
 
     assert isinstance(again.outcome, Unchanged), seed
-    assert again.delivery.left_out_rows == sum(_is_anns(row) for row in first), seed
-    assert new.delivery.left_out_rows == 1
+    assert again.delivery.suppressed_rows == sum(_is_anns(row) for row in first), seed
+    assert new.delivery.suppressed_rows == 1
     assert in_time == _deliver_to(never, first, second, *concerned), seed
     # The new row went with the state of bronze that was set back.
     for one in (VISITS, table):

@@ -12,7 +12,7 @@ import pytest
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.evolve.planning import ensure
 from lakehouse.iceberg.read.inputs import incremental, latest, versions_of
-from lakehouse.iceberg.read.quarantined_rows import refused_values
+from lakehouse.iceberg.read.quarantined_rows import quarantined_values
 from lakehouse.iceberg.rules.rows import castable
 from lakehouse.settings import Settings
 from lakehouse.tables.table import Append, Column, IcebergTable, OverwritePartitions
@@ -64,7 +64,7 @@ def add(
     loaded.append(pa.Table.from_pylist(named, loaded.schema().as_arrow()))
 
 
-def refuse(engine: Engine, *rows: tuple[str | None, str | None, int | None]) -> None:
+def quarantine_rows(engine: Engine, *rows: tuple[str | None, str | None, int | None]) -> None:
     """Put rows into the quarantine: what was delivered as their day, their file and number."""
     assert VISITS.quarantine is not None
     stamped = [(*row, f"sha-{row[1]}" if row[1] else None, datetime.now(UTC)) for row in rows]
@@ -79,19 +79,21 @@ def deliver(engine: Engine, *rows: tuple[date, str, int]) -> None:
 
 def test_a_row_lies_where_its_source_has_it(engine: Engine) -> None:
     deliver(engine, (MONDAY, "a", 1), (TUESDAY, "a", 2), (TUESDAY, "b", 1))
-    refuse(engine, ("unreadable", "a", 1), ("2024-01-09", "a", 1))
-    assert refused_values(engine, VISITS, BY_SOURCE) == {MONDAY}
+    quarantine_rows(engine, ("unreadable", "a", 1), ("2024-01-09", "a", 1))
+    assert quarantined_values(engine, VISITS, BY_SOURCE) == {MONDAY}
 
 
 def test_a_row_that_its_source_has_no_more_lies_where_it_was_delivered_for(
     engine: Engine,
 ) -> None:
     deliver(engine, (MONDAY, "a", 1))
-    refuse(engine, ("2024-01-09", "a", 7), (" 2024-01-08 ", "gone", 1))
-    assert refused_values(engine, VISITS, BY_SOURCE) == {date(2024, 1, 8), date(2024, 1, 9)}
+    quarantine_rows(engine, ("2024-01-09", "a", 7), (" 2024-01-08 ", "gone", 1))
+    assert quarantined_values(engine, VISITS, BY_SOURCE) == {date(2024, 1, 8), date(2024, 1, 9)}
 
 
 @pytest.mark.parametrize("read", [latest, incremental])
 def test_a_row_without_a_source_lies_where_it_was_delivered_for(engine: Engine, read) -> None:
-    refuse(engine, ("2024-01-02", None, None), ("2024-01-02", None, None))
-    assert refused_values(engine, VISITS, {"plain": read(PLAIN.name, by="day")}) == {TUESDAY}
+    quarantine_rows(engine, ("2024-01-02", None, None), ("2024-01-02", None, None))
+    assert quarantined_values(engine, VISITS, {"plain": read(PLAIN.name, by="day")}) == {
+        TUESDAY
+    }

@@ -20,8 +20,12 @@ from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.ingestion.land import Landing, land
 from lakehouse.privacy.delivered_files import rewrite_files
 from lakehouse.privacy.folder import hmac_key
-from lakehouse.privacy.gone import GonePerson, add_gone, read_gone
 from lakehouse.privacy.holders import row_moments
+from lakehouse.privacy.suppressed_people import (
+    SuppressedPerson,
+    add_suppressed,
+    read_suppressed,
+)
 from lakehouse.settings import Settings
 from lakehouse.storage.stores import open_store
 from lakehouse.tables.feed import Feed, bronze_table
@@ -113,9 +117,9 @@ class Visits:
     settings: Settings
 
     @property
-    def gone(self) -> SuppressionList:
-        """Who is gone."""
-        read = partial(read_gone, self.settings)
+    def suppression(self) -> SuppressionList:
+        """The erased people."""
+        read = partial(read_suppressed, self.settings)
         return SuppressionList(read, TABLES, {}, row_moments(TABLES, [FEED], SOURCES))
 
     def deliver(self, name: str, *rows: str) -> Landing:
@@ -129,7 +133,7 @@ class Visits:
             VISITS,
             open_store(self.settings),
             self.settings.home,
-            suppression=self.gone,
+            suppression=self.suppression,
         )
 
     def compute(self, *tables: IcebergTable, in_full: bool = False) -> dict[str, Outcome]:
@@ -154,7 +158,7 @@ class Visits:
                 full_recompute=in_full,
                 reads_everything=in_full,
             ),
-            gone=self.gone,
+            suppression=self.suppression,
         )
 
     def erase(self) -> None:
@@ -166,13 +170,15 @@ class Visits:
         rewrite_files(open_store(self.settings), FEED, [ANN], REQUEST, home=home)
 
     def add_ann(self) -> None:
-        """Say that Ann is gone."""
+        """Add Ann to the suppression list."""
         digest = self.ann_hmac
-        add_gone(self.settings, [GonePerson("customer_id", digest, datetime.now(UTC))])
+        add_suppressed(
+            self.settings, [SuppressedPerson("customer_id", digest, datetime.now(UTC))]
+        )
 
     @property
     def ann_hmac(self) -> str:
-        """What Ann stands as in the list of who is gone."""
+        """What Ann stands as in the suppression list."""
         return person_hmac(hmac_key(self.settings), "customer_id", "7")
 
     def rows(self, table: IcebergTable) -> list[tuple]:

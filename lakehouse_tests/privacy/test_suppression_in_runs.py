@@ -16,7 +16,7 @@ from lakehouse.orchestration.runs.run_result import RunResult
 from lakehouse.quality.row_accounting import NAME
 from lakehouse.quality.source_rows_check import default_checks
 from lakehouse.settings import Settings
-from lakehouse_tests.privacy.staying_gone import (
+from lakehouse_tests.privacy.staying_suppressed import (
     FEED,
     HEADER,
     INPUTS,
@@ -54,10 +54,12 @@ def plain(given):
 
 def run(visits: Visits, *assets: dg.AssetsDefinition | dg.AssetSpec) -> RunResult:
     declared = {**TABLES, PLAIN.name: PLAIN}
-    gone = replace(visits.gone, tables=declared)
+    suppression = replace(visits.suppression, tables=declared)
     resources = {
         "settings": visits.settings,
-        "io_manager": IcebergIOManager(engine=visits.engine, declared=declared, gone=gone),
+        "io_manager": IcebergIOManager(
+            engine=visits.engine, declared=declared, suppression=suppression
+        ),
     }
     checks = default_checks(assets, declared)
     definitions = dg.Definitions(assets=[*assets, *checks], resources=resources)
@@ -82,7 +84,7 @@ def test_rows_of_erased_people_are_excluded_and_counted(visits: Visits) -> None:
     by_hand = run(visits, plain, dg.AssetSpec(asset_key(VISITS.name)))
 
     assert computed.success and by_hand.success
-    assert computed.asset(MERGED.name).write.left_out_rows == 3
+    assert computed.asset(MERGED.name).write.suppressed_rows == 3
     (check,) = (check for check in computed.checks if check.name == NAME)
     assert (check.passed, check.metadata["erased_rows"]) == (True, 3)
     for table in (MERGED, PLAIN):

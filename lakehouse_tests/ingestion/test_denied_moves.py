@@ -5,7 +5,7 @@ import pytest
 from lakehouse.errors import LakehouseError
 from lakehouse.ingestion.archive import archive_files
 from lakehouse.ingestion.collect import collect_files
-from lakehouse.ingestion.ingest_attempt import lock_feed
+from lakehouse.ingestion.feed_lock import lock_feed
 from lakehouse.storage.object_store import LocalObjectStore, StoredObject
 from lakehouse_tests.ingestion.conftest import FRUITS, files
 
