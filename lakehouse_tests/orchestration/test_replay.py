@@ -141,6 +141,19 @@ def main_of(shop: Shop) -> int:
     return main.snapshot_id
 
 
+def test_older_versions_leave_the_partition_of_a_row_that_is_accepted(
+    embedded_engine: Engine, settings: Settings
+) -> None:
+    shop = Shop(embedded_engine, settings)
+    shop.deliver(("1", "a", on(1)), ("twelve", "a", on(3)), ("2", "b", on(2)))
+    assert content(shop.engine, ORDERS.name, "k", "amount") == [("a", 1), ("b", 2)]
+    shop.is_corrected = True
+
+    assert shop.replay(ORDERS).left == 1
+
+    assert content(shop.engine, ORDERS.name, "k", "amount") == [("a", 12), ("b", 2)]
+
+
 def test_the_partitions_are_computed_in_which_quarantined_rows_lie(shop: Shop) -> None:
     assert shop.held(ORDERS) == ["twelve", "twelve", "twelve", "x"]
     since, shop.is_corrected = main_of(shop), True

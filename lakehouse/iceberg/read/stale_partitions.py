@@ -15,7 +15,7 @@ from lakehouse.iceberg.metadata.commit_properties import CommitProperties
 from lakehouse.iceberg.metadata.partition_metadata import changed_values, partition_fields
 from lakehouse.iceberg.metadata.snapshots import History, read_history
 from lakehouse.iceberg.read.inputs import Input
-from lakehouse.iceberg.read.pinned_frames import read
+from lakehouse.iceberg.read.pinned_frames import read, read_main
 from lakehouse.iceberg.read.pinned_inputs import pin_since, read_since
 from lakehouse.iceberg.read.version_keys import (
     few_keys,
@@ -332,6 +332,28 @@ def _look_up_affected(
     in_key_range = between(first, *bounds)
     existing = read(engine, existing_at, in_key_range)
     return _collect(key_locations(table, existing, keys).selectExpr(by))
+
+
+def partitions_of_quarantined_keys(engine: Engine, table: IcebergTable) -> set[Any]:
+    """Return the partitions with existing versions of quarantined rows.
+
+    If a quarantined version is accepted, its older versions leave these partitions.
+
+    :param table: overwritten by partitions, with a quarantine.
+    """
+    if table.versions is None or not engine.catalog.has(table.name):
+        return set()
+    assert table.quarantine is not None and table.overwritten_by is not None
+    quarantined = read_main(engine, table.quarantine.name)
+    keys = quarantined.selectExpr(*key_terms(table, quarantined)).distinct()
+    column = table.column(table.overwritten_by)
+    by = without_zone(identifier(column.name), column.type)
+    existing = key_locations(table, read_main(engine, table.name), keys)
+    values = _collect(existing.selectExpr(by))
+    if values is not None:
+        return set(values)
+    main = read_history(engine, table.name).main
+    return _existing_values(engine, table, main.snapshot_id) if main else set()
 
 
 def commits_since(
