@@ -103,7 +103,9 @@ def table_asset(
     """
     spec = table_spec(table, description=description, deps=deps, kinds=kinds | {"spark"})
     spec = spec.merge_attributes(metadata=metadata).replace_attributes(
-        freshness_policy=freshness_policy, skippable=True, code_version=code_version
+        freshness_policy=freshness_policy or _freshness(table, partitions_def),
+        skippable=True,
+        code_version=code_version,
     )
 
     def body(context: dg.AssetExecutionContext) -> Iterator[Event]:
@@ -129,6 +131,15 @@ def table_asset(
             pool=table.name,
             required_resource_keys={"io_manager", *resources},
         )(body)
+
+
+def _freshness(
+    table: IcebergTable, definition: dg.PartitionsDefinition | None
+) -> dg.FreshnessPolicy | None:
+    # A policy of Dagster applies to a table, not to its partitions.
+    if table.freshness is None or definition is not None:
+        return None
+    return dg.FreshnessPolicy.time_window(fail_window=table.freshness)
 
 
 def _partitions(

@@ -1,5 +1,7 @@
 """A declared table as a Dagster asset: published, refused, unchanged, and its checks alone."""
 
+from datetime import timedelta
+
 import dagster as dg
 import pytest
 
@@ -191,6 +193,19 @@ def test_an_error_of_the_machine_is_no_bad_data(build, embedded_engine):
         "USER_RAISED_EXCEPTION" in result.messages[0]
         and "the disk is full" not in result.messages[0]
     )
+
+
+def test_declared_freshness_is_a_policy_of_the_asset():
+    table = IcebergTable(
+        "gold.t", "t", [Column("v", "int")], write=Overwrite(), freshness=timedelta(hours=2)
+    )
+
+    @iceberg_asset(table, inputs={"persons": latest("silver.people")})
+    def t(persons):
+        return persons
+
+    (spec,) = t.specs
+    assert spec.freshness_policy == dg.FreshnessPolicy.time_window(timedelta(hours=2))
 
 
 def test_a_function_takes_what_its_inputs_are_called():
