@@ -7,7 +7,9 @@ from math import ceil
 from typing import Any
 
 SMALL_SHARE = 0.75
-"""Iceberg's default share of the target size below which a file is small."""
+"""Iceberg's default share of the target size below which a file is small; compaction selects
+files by that default.
+"""
 MANIFEST_BYTES = 8 * 2**20
 """Iceberg's default of `commit.manifest.target-size-bytes`."""
 
