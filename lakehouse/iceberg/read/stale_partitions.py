@@ -306,16 +306,16 @@ def _affected(
         while len(_known_affected) >= _CACHE_SIZE:
             del _known_affected[next(iter(_known_affected))]
         _known_affected[arrived_at, existing_at] = _look_up_affected(
-            engine, table, arrived_at, existing_at
+            engine, table, read(engine, arrived_at), existing_at
         )
     return _known_affected[arrived_at, existing_at]
 
 
 def _look_up_affected(
-    engine: Engine, table: IcebergTable, arrived_at: Pin, existing_at: Pin
+    engine: Engine, table: IcebergTable, arrived: "DataFrame", existing_at: Pin
 ) -> frozenset[Any] | None:
     assert table.versions is not None
-    arrived, first = read(engine, arrived_at), table.versions.of[0]
+    first = table.versions.of[0]
     column = table.column(table.write.by)  # type: ignore[union-attr]
     by = without_zone(identifier(column.name), column.type)
     keys = arrived.selectExpr(*key_terms(table, arrived))
@@ -341,19 +341,16 @@ def partitions_of_quarantined_keys(engine: Engine, table: IcebergTable) -> set[A
 
     :param table: overwritten by partitions, with a quarantine.
     """
-    if table.versions is None or not engine.catalog.has(table.name):
+    main = read_history(engine, table.name).main if engine.catalog.has(table.name) else None
+    if table.versions is None or main is None or main.is_empty:
         return set()
-    assert table.quarantine is not None and table.overwritten_by is not None
+    assert table.quarantine is not None
     quarantined = read_main(engine, table.quarantine.name)
-    keys = quarantined.selectExpr(*key_terms(table, quarantined)).distinct()
-    column = table.column(table.overwritten_by)
-    by = without_zone(identifier(column.name), column.type)
-    existing = key_locations(table, read_main(engine, table.name), keys)
-    values = _collect(existing.selectExpr(by))
-    if values is not None:
-        return set(values)
-    main = read_history(engine, table.name).main
-    return _existing_values(engine, table, main.snapshot_id) if main else set()
+    existing_at = Pin(table.name, main.snapshot_id)
+    values = _look_up_affected(engine, table, quarantined, existing_at)
+    if values is None:
+        return _existing_values(engine, table, main.snapshot_id)
+    return set(values)
 
 
 def commits_since(
