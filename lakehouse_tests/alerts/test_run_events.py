@@ -129,6 +129,18 @@ def test_an_error_that_can_quote_data_is_shown_by_its_type(watch: Watch) -> None
     assert "one@example.com" not in (watch.settings.home / "alerts.jsonl").read_text()
 
 
+def test_checks_without_a_result_are_resolved_by_their_next_evaluation(watch: Watch) -> None:
+    title = "silver.fruits: its checks could not be evaluated"
+    watch.error = LakehouseError("Spark exited.")
+    watch.run(only_checks=True)
+    (alert,) = watch.round()
+    assert (alert.title, alert.lines[0]) == (title, "LakehouseError: Spark exited.")
+    assert "Next: lakehouse check silver.fruits" in alert.lines
+    watch.error = None
+    watch.run(only_checks=True)
+    assert watch.titles() == [f"Resolved: {title}"]
+
+
 @pytest.mark.long
 def test_a_retried_run_is_sent_at_its_second_failure(watch: Watch) -> None:
     watch.tags = {STALE: "0123"}
