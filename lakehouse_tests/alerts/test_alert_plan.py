@@ -90,6 +90,19 @@ def test_each_message_has_its_own_id():
     assert len({one.alerts[0].alert_id for one in (first, second, third)}) == 3
 
 
+def test_an_incident_that_opens_again_from_the_same_failure_has_other_ids():
+    complete = frozenset({"check"})
+    first = plan({}, 1, firing(1))
+    over = plan(first.open, 2, complete=complete)
+    again = plan(over.open, 3, firing(1))
+    over_again = plan(again.open, 4, complete=complete)
+
+    rounds = (first, over, again, over_again)
+    assert len({one.alerts[0].alert_id for one in rounds}) == 4
+    after_a_kill = plan(over.open, 3, firing(1))
+    assert after_a_kill.alerts == again.alerts
+
+
 def test_partitions_are_resolved_one_by_one():
     first = plan(
         {}, 1, firing(1, affected_partitions=["1", "2"]), firing(2, affected_partitions=["3"])
