@@ -98,7 +98,7 @@ class Firing:
     affected_partitions: frozenset[str] = frozenset()
     """Empty if the entire table is affected."""
     size: int = 0
-    """A count that only increases while the incident is open; its growth sends a message."""
+    """A count; its growth since the last message, or since it was smaller, sends a message."""
     brief: str = ""
     heals: bool = False
     """Whether it is retried automatically: the second failure, or a lasting one, is sent."""
@@ -179,8 +179,9 @@ class Incident:
         """Return the incident after another failure; the same failure counts once."""
         if firing.at < self.last_at:
             return self
+        size = min(self.notified_size, firing.size)
         if firing.at == self.last_at:
-            return replace(self, firing=firing)
+            return replace(self, firing=firing, notified_size=size)
         partitions: frozenset[str] = frozenset()
         if self.affected_partitions and firing.affected_partitions:
             partitions = self.affected_partitions | firing.affected_partitions
@@ -191,6 +192,7 @@ class Incident:
             last_at=firing.at,
             times=self.times if is_same else self.times + 1,
             affected_partitions=partitions,
+            notified_size=size,
         )
 
     def after_resolved(self, resolved: Resolved) -> "Incident | None":

@@ -194,6 +194,15 @@ def test_growth_of_a_hundredth_sends_another_message_after_a_pause():
     assert events(plan(first.open, 5, firing(4, size=101)).alerts) == [("grew", A)]
 
 
+def test_growth_after_a_decrease_sends_another_message():
+    first = plan({}, 0, firing(0, size=100))
+    fewer = plan(first.open, 10, firing(0, size=10))
+    more = plan(fewer.open, 20, firing(19, size=90))
+
+    assert (fewer.alerts, events(more.alerts)) == ([], [("grew", A)])
+    assert more.alerts[0].lines[0].startswith("80 more since ")
+
+
 def test_less_growth_waits_for_a_day():
     first = plan({}, 0, firing(0, size=1000, severity="warn"))
     grown = plan(first.open, 10, firing(9, size=1001, severity="warn"))
