@@ -80,7 +80,9 @@ def _firing(
     context: MonitorContext, table: str, freshness: Freshness, fresh_at: datetime
 ) -> Firing:
     feed, age = freshness.feed, _describe(context.now - fresh_at)
-    key, title, command = f"overdue {table}", f"{table} is overdue", f"lakehouse retry {table}"
+    key, title, source = f"overdue {table}", f"{table} is overdue", context.feed_of(table)
+    # An ingest also computes what is stale.
+    command = f"lakehouse ingest {source.name}" if source else f"lakehouse retry {table}"
     if feed:
         key, command = f"overdue feed {feed}", f"lakehouse ingest {feed}"
         title = f"feed {feed}: the next delivery is overdue"

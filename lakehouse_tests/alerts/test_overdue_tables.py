@@ -41,6 +41,7 @@ def test_a_table_is_overdue_until_a_run_finds_it_up_to_date(watch: Watch) -> Non
     delivered(watch)
     (alert,) = watch.round(later=timedelta(hours=3))
     assert alert.title == "silver.fruits is overdue"
+    assert "Next: lakehouse ingest fruits" in alert.lines
     assert "3.0 hours ago; expected every 2.0 hours." in alert.lines[0]
     watch.instance.report_runless_asset_event(dg.AssetMaterialization(["silver", "fruits"]))
     assert watch.titles(later=timedelta(hours=1)) == ["Resolved: silver.fruits is overdue"]
