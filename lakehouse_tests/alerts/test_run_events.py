@@ -57,6 +57,15 @@ def test_the_message_of_a_check_has_extent_rows_links_and_commands(watch: Watch)
     )
 
 
+def test_a_failed_check_of_published_rows_shows_how_to_repeat_it(watch: Watch) -> None:
+    watch.run("unique_fruit", only_checks=True)
+    (alert,) = watch.round()
+    assert alert.lines[-2:] == (
+        "Next: lakehouse check silver.fruits",
+        "Next: lakehouse history silver.fruits",
+    )
+
+
 @pytest.mark.long
 def test_a_check_of_the_same_snapshot_counts_once(watch: Watch) -> None:
     watch.run("unique_fruit")
