@@ -332,10 +332,13 @@ def _is_written(context: MonitorContext, run: dg.DagsterRun, table: str) -> bool
 
 
 def _first_table(context: MonitorContext, run: dg.DagsterRun) -> str:
-    """Return the first selected table of a run that is not of a named job, or an empty string."""
+    """Return the first selected table that a run did not publish; empty for one of a named job."""
     if not run.job_name.startswith("__"):
         return ""
-    selected = run.asset_selection or frozenset()
+    of_type = dg.DagsterEventType.ASSET_MATERIALIZATION
+    published = events_of_run(context.instance, run.run_id, of_type)
+    done = {entry.get_dagster_event().asset_key for entry in published}
+    selected = (run.asset_selection or frozenset()) - done
     keys = [key for key in context.graph.toposorted_asset_keys if key in selected]
     return table_name(keys[0]) if keys else ""
 

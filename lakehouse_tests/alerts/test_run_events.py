@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import dagster as dg
 import pytest
+from dagster._core.events import StepMaterializationData
 
 from lakehouse.alerts.alert_state import read_state
 from lakehouse.errors import LakehouseError
@@ -99,14 +100,24 @@ def test_an_interrupted_run_is_no_incident(watch: Watch, error: BaseException) -
     assert watch.titles() == []
 
 
-def test_a_dead_run_is_an_incident_of_its_first_table(watch: Watch) -> None:
+@pytest.mark.parametrize(
+    ("published", "title"), [([], FAILED), ([FRUITS], "gold.fruits: the run failed")]
+)
+def test_a_dead_run_is_an_incident_of_its_first_table_without_a_publish(
+    watch: Watch, published: list[dg.AssetKey], title: str
+) -> None:
     run = watch.instance.create_run_for_job(
         watch.definitions.resolve_implicit_global_asset_job_def(),
         asset_selection=frozenset({GOLD, FRUITS}),
     )
+    for key in published:
+        data = StepMaterializationData(dg.AssetMaterialization(key))
+        kind = dg.DagsterEventType.ASSET_MATERIALIZATION.value
+        event = dg.DagsterEvent(kind, run.job_name, event_specific_data=data)
+        watch.instance.report_dagster_event(event, run.run_id)
     watch.instance.report_run_failed(run, "The process of this run (pid 7) is gone.")
     (alert,) = watch.round()
-    assert alert.title == FAILED
+    assert alert.title == title
     assert alert.lines[0] == "The process of this run (pid 7) is gone."
 
 
