@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from lakehouse.orchestration.incident_reports import Severity
@@ -28,6 +28,14 @@ Saying = Literal["opened", "grew", "repeated", "recovered", "summary", "test"]
 def moment_text(at: datetime) -> str:
     """Format a UTC timestamp for messages."""
     return f"{at:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def span_text(span: timedelta) -> str:
+    """Return a duration in words: `1.5 hours`, `2 days`."""
+    hours = span / timedelta(hours=1)
+    number, noun = (hours / 24, "day") if hours >= 48 else (hours, "hour")
+    text = f"{number:.1f}".removesuffix(".0")
+    return f"{text} {noun}{'' if text == '1' else 's'}"
 
 
 @dataclass(frozen=True)
