@@ -146,34 +146,34 @@ class AlertPlan:
         # Recipients of an incident also get its resolution.
         if saying == "recovered" and incident.notified_at is not None:
             muted = ""
-        self.alerts.append(_alert_of(saying, incident, self.now, muted, resolved))
+        self.alerts.append(self._alert_of(saying, incident, muted, resolved))
         self.open[key] = incident.after_alert(self.now, is_muted=bool(muted))
 
-
-def _alert_of(
-    saying: Saying, incident: Incident, now: datetime, muted: str, resolved: Resolved | None
-) -> Alert:
-    firing = incident.firing
-    identifier = alert_id(firing.key, incident.opened_at, saying, incident.alerts)
-    if resolved:
-        lines = _resolved_lines(incident, now, resolved)
-    else:
-        lines = _firing_lines(saying, incident, identifier)
-    return Alert(
-        identifier,
-        firing.key,
-        saying,
-        firing.severity,
-        now,
-        f"{_PREFIXES.get(saying, '')}{firing.title}",
-        tuple(filter(None, lines)),
-        firing.table,
-        firing.owner,
-        firing.run_id,
-        muted,
-        firing.kind,
-        firing.brief,
-    )
+    def _alert_of(
+        self, saying: Saying, incident: Incident, muted: str, resolved: Resolved | None
+    ) -> Alert:
+        # An incident can open again from the same failure, but not after the same round.
+        after, firing = self.state.cursors.get("round_at"), incident.firing
+        identifier = alert_id(firing.key, after, incident.opened_at, saying, incident.alerts)
+        if resolved:
+            lines = _resolved_lines(incident, self.now, resolved)
+        else:
+            lines = _firing_lines(saying, incident, identifier)
+        return Alert(
+            identifier,
+            firing.key,
+            saying,
+            firing.severity,
+            self.now,
+            f"{_PREFIXES.get(saying, '')}{firing.title}",
+            tuple(filter(None, lines)),
+            firing.table,
+            firing.owner,
+            firing.run_id,
+            muted,
+            firing.kind,
+            firing.brief,
+        )
 
 
 def _firing_lines(saying: Saying, incident: Incident, identifier: str) -> Iterator[str]:

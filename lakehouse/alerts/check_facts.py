@@ -120,5 +120,5 @@ def _repair_commands(table: str, partitions: list[str]) -> Iterator[str]:
     if partitions:
         yield f"lakehouse backfill {table} --from {partitions[0]} --to {partitions[-1]}"
     else:
-        yield f"lakehouse retry {table}"
+        yield f"lakehouse check {table}"
     yield f"lakehouse history {table}"

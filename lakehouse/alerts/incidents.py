@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from lakehouse.orchestration.incident_reports import Severity
@@ -28,6 +28,14 @@ Saying = Literal["opened", "grew", "repeated", "recovered", "summary", "test"]
 def moment_text(at: datetime) -> str:
     """Format a UTC timestamp for messages."""
     return f"{at:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def span_text(span: timedelta) -> str:
+    """Return a duration in words: `1.5 hours`, `2 days`."""
+    hours = span / timedelta(hours=1)
+    number, noun = (hours / 24, "day") if hours >= 48 else (hours, "hour")
+    text = f"{number:.1f}".removesuffix(".0")
+    return f"{text} {noun}{'' if text == '1' else 's'}"
 
 
 @dataclass(frozen=True)
@@ -98,7 +106,7 @@ class Firing:
     affected_partitions: frozenset[str] = frozenset()
     """Empty if the entire table is affected."""
     size: int = 0
-    """A count that only increases while the incident is open; its growth sends a message."""
+    """A count; its growth since the last message, or since it was smaller, sends a message."""
     brief: str = ""
     heals: bool = False
     """Whether it is retried automatically: the second failure, or a lasting one, is sent."""
@@ -179,8 +187,9 @@ class Incident:
         """Return the incident after another failure; the same failure counts once."""
         if firing.at < self.last_at:
             return self
+        size = min(self.notified_size, firing.size)
         if firing.at == self.last_at:
-            return replace(self, firing=firing)
+            return replace(self, firing=firing, notified_size=size)
         partitions: frozenset[str] = frozenset()
         if self.affected_partitions and firing.affected_partitions:
             partitions = self.affected_partitions | firing.affected_partitions
@@ -191,6 +200,7 @@ class Incident:
             last_at=firing.at,
             times=self.times if is_same else self.times + 1,
             affected_partitions=partitions,
+            notified_size=size,
         )
 
     def after_resolved(self, resolved: Resolved) -> "Incident | None":

@@ -74,14 +74,18 @@ class MonitorContext:
         declared = self.declared.get(table)
         return declared.masked_columns if declared else frozenset()
 
-    def reject_commands(self, table: str, rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-        """Yield the commands that reject the source files of rows."""
+    def feed_of(self, table: str) -> Feed | None:
+        """Return the first feed from which a table is computed."""
         if not self.graph.has(asset_key(table)):
-            return
+            return None
         upstream = selected_assets(
             dg.AssetSelection.assets(asset_key(table)).upstream(), self.graph
         )
-        feed = next((feed for feed in self.feeds if asset_key(feed.table) in upstream), None)
+        return next((feed for feed in self.feeds if asset_key(feed.table) in upstream), None)
+
+    def reject_commands(self, table: str, rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+        """Yield the commands that reject the source files of rows."""
+        feed = self.feed_of(table)
         if feed is None:
             return
         files = {

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from lakehouse.alerts.incidents import Firing, Observed, moment_text
+from lakehouse.alerts.incidents import Firing, Observed, moment_text, span_text
 from lakehouse.alerts.monitor_context import MonitorContext
 from lakehouse.iceberg.metadata.snapshots import history_of
 from lakehouse.orchestration.asset_keys import asset_key
@@ -79,8 +79,10 @@ def _times(context: MonitorContext, name: str) -> tuple[datetime | None, datetim
 def _firing(
     context: MonitorContext, table: str, freshness: Freshness, fresh_at: datetime
 ) -> Firing:
-    feed, age = freshness.feed, _describe(context.now - fresh_at)
-    key, title, command = f"overdue {table}", f"{table} is overdue", f"lakehouse retry {table}"
+    feed, age = freshness.feed, span_text(context.now - fresh_at)
+    key, title, source = f"overdue {table}", f"{table} is overdue", context.feed_of(table)
+    # An ingest also computes what is stale.
+    command = f"lakehouse ingest {source.name}" if source else f"lakehouse retry {table}"
     if feed:
         key, command = f"overdue feed {feed}", f"lakehouse ingest {feed}"
         title = f"feed {feed}: the next delivery is overdue"
@@ -92,14 +94,9 @@ def _firing(
         title,
         lines=[
             f"{table} was last written at {moment_text(fresh_at)}, {age} ago; expected every"
-            f" {_describe(freshness.allowed)}."
+            f" {span_text(freshness.allowed)}."
         ],
         commands=[command, f"lakehouse history {table}"],
         table=table,
         brief=f"{age} old",
     )
-
-
-def _describe(period: timedelta) -> str:
-    hours = period / timedelta(hours=1)
-    return f"{hours / 24:.1f} days" if hours >= 48 else f"{hours:.1f} hours"

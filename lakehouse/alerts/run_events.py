@@ -18,7 +18,7 @@ from lakehouse.alerts.incidents import Firing, Observed, Resolved, moment_text
 from lakehouse.alerts.monitor_context import MonitorContext, describe_rows
 from lakehouse.alerts.rejected_inbox_files import rejected_file_key
 from lakehouse.iceberg.upkeep.step_result import StepResult
-from lakehouse.orchestration.asset_keys import FEED_TAG, table_name
+from lakehouse.orchestration.asset_keys import FEED_TAG, asset_key, table_name
 from lakehouse.orchestration.blocked_tables import STALE
 from lakehouse.orchestration.dagster_internals import (
     events_of_run,
@@ -110,6 +110,9 @@ def _facts(
     event = entry.get_dagster_event()
     if event.event_type is dg.DagsterEventType.ASSET_CHECK_EVALUATION:
         yield from check_facts(context, entry)
+        if table := context.tables_of_steps.get(entry.step_key or ""):
+            how = f"They were evaluated in run {run.run_id[:8]}."
+            yield Resolved(f"failed checks of {table}", _at(entry), how)
     elif event.event_type is dg.DagsterEventType.ASSET_OBSERVATION:
         yield from _upkeep_facts(context, run, entry)
     elif event.event_type is dg.DagsterEventType.ASSET_MATERIALIZATION:
@@ -301,13 +304,17 @@ def _failed(
     bronze = next((known.table for known in context.feeds if known.name == feed), "")
     partitions = context.partitions_of_run(name, run) if name else frozenset()
     reason = reason_of(error, context.declared.get(name or bronze)) or entry.message or ""
+    what, commands = "the run failed", [*_retry_commands(run, name, partitions)]
+    if table and not _is_written(context, run, table):
+        failed, what = f"checks of {table}", "its checks could not be evaluated"
+        commands = [f"lakehouse check {table}"]
     return context.firing(
         f"failed {failed}",
         "failed",
         _at(entry),
-        f"{title}: the run failed",
+        f"{title}: {what}",
         lines=[reason],
-        commands=[*_retry_commands(run, name, partitions), "lakehouse doctor"],
+        commands=[*commands, "lakehouse doctor"],
         table=name or bronze,
         run_id=run.run_id,
         affected_partitions=partitions,
@@ -317,11 +324,21 @@ def _failed(
     )
 
 
+def _is_written(context: MonitorContext, run: dg.DagsterRun, table: str) -> bool:
+    """Whether a run computes a table; others only evaluate its checks."""
+    of_type = dg.DagsterEventType.ASSET_MATERIALIZATION_PLANNED
+    planned = events_of_run(context.instance, run.run_id, of_type)
+    return any(entry.get_dagster_event().asset_key == asset_key(table) for entry in planned)
+
+
 def _first_table(context: MonitorContext, run: dg.DagsterRun) -> str:
-    """Return the first selected table of a run that is not of a named job, or an empty string."""
+    """Return the first selected table that a run did not publish; empty for one of a named job."""
     if not run.job_name.startswith("__"):
         return ""
-    selected = run.asset_selection or frozenset()
+    of_type = dg.DagsterEventType.ASSET_MATERIALIZATION
+    published = events_of_run(context.instance, run.run_id, of_type)
+    done = {entry.get_dagster_event().asset_key for entry in published}
+    selected = (run.asset_selection or frozenset()) - done
     keys = [key for key in context.graph.toposorted_asset_keys if key in selected]
     return table_name(keys[0]) if keys else ""
 

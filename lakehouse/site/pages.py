@@ -9,11 +9,12 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import cache
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from lakehouse.alerts.incidents import span_text
 from lakehouse.alerts.table_states import WORST_FIRST
 from lakehouse.iceberg.catalog.catalog import CATALOG_NAME
 from lakehouse.site.facts import FEED, SiteFacts, TableFacts
@@ -172,13 +173,6 @@ def number_text(number: float) -> str:
     if number == int(number):
         return f"{int(number):,}"
     return f"{number:,.4g}" if abs(number) < 1000 else f"{number:,.1f}"
-
-
-def span_text(span: timedelta) -> str:
-    """Return a duration: `36 hours`, `2 days`."""
-    hours = span / timedelta(hours=1)
-    number, noun = (hours / 24, "day") if hours >= 48 else (hours, "hour")
-    return f"{number:g} {noun}" if number == 1 else f"{number:g} {noun}s"
 
 
 def _time_text(timestamp: datetime) -> str:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import dagster as dg
 
 from lakehouse.orchestration.deployment import open_engine
+from lakehouse.orchestration.runs.run_in_process import UNFINISHED
 from lakehouse.orchestration.runs.upkeep_results import JOB
 from lakehouse.settings import Settings
 from lakehouse.upkeep.upkeep_job import nightly_schedule, run_config, upkeep_job
@@ -15,13 +16,6 @@ from lakehouse.upkeep.upkeep_run import Upkept, plan_run, with_cached_locations
 
 SENSOR = "upkeep_when_due"
 _INTERVAL_SECONDS = 300
-_UNFINISHED = [
-    dg.DagsterRunStatus.QUEUED,
-    dg.DagsterRunStatus.NOT_STARTED,
-    dg.DagsterRunStatus.STARTING,
-    dg.DagsterRunStatus.STARTED,
-]
-
 
 Checks = Mapping[str, tuple[str, str | None]]
 """By table: its metadata location at the last check, and the time of the next one."""
@@ -73,7 +67,7 @@ def upkeep_definitions(upkept: Upkept, read_settings: Callable[[], Settings]) ->
         ),
     )
     def upkeep_when_due(context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:
-        unfinished = dg.RunsFilter(job_name=JOB, statuses=_UNFINISHED)
+        unfinished = dg.RunsFilter(job_name=JOB, statuses=UNFINISHED)
         if context.instance.get_run_records(unfinished, limit=1):
             return dg.SkipReason("Upkeep is running.")
         return _request(context, upkept, read_settings())

@@ -51,7 +51,7 @@ def plan(
     """Plan the messages of a round."""
     state = AlertState(
         open=open_now,
-        cursors={} if is_first else {"round_at": "before"},
+        cursors={} if is_first else {"round_at": f"before {at(minutes)}"},
         mutes={mute.table: mute for mute in mutes},
     )
     return plan_alerts(state, Observed(facts, complete), at(minutes), DAY)

@@ -90,6 +90,19 @@ def test_each_message_has_its_own_id():
     assert len({one.alerts[0].alert_id for one in (first, second, third)}) == 3
 
 
+def test_an_incident_that_opens_again_from_the_same_failure_has_other_ids():
+    complete = frozenset({"check"})
+    first = plan({}, 1, firing(1))
+    over = plan(first.open, 2, complete=complete)
+    again = plan(over.open, 3, firing(1))
+    over_again = plan(again.open, 4, complete=complete)
+
+    rounds = (first, over, again, over_again)
+    assert len({one.alerts[0].alert_id for one in rounds}) == 4
+    after_a_kill = plan(over.open, 3, firing(1))
+    assert after_a_kill.alerts == again.alerts
+
+
 def test_partitions_are_resolved_one_by_one():
     first = plan(
         {}, 1, firing(1, affected_partitions=["1", "2"]), firing(2, affected_partitions=["3"])
@@ -179,6 +192,15 @@ def test_growth_of_a_hundredth_sends_another_message_after_a_pause():
 
     assert plan(first.open, 4, firing(4, size=102)).alerts == []
     assert events(plan(first.open, 5, firing(4, size=101)).alerts) == [("grew", A)]
+
+
+def test_growth_after_a_decrease_sends_another_message():
+    first = plan({}, 0, firing(0, size=100))
+    fewer = plan(first.open, 10, firing(0, size=10))
+    more = plan(fewer.open, 20, firing(19, size=90))
+
+    assert (fewer.alerts, events(more.alerts)) == ([], [("grew", A)])
+    assert more.alerts[0].lines[0].startswith("80 more since ")
 
 
 def test_less_growth_waits_for_a_day():

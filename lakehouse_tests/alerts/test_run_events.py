@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import dagster as dg
 import pytest
+from dagster._core.events import StepMaterializationData
 
 from lakehouse.alerts.alert_state import read_state
 from lakehouse.errors import LakehouseError
@@ -57,6 +58,15 @@ def test_the_message_of_a_check_has_extent_rows_links_and_commands(watch: Watch)
     )
 
 
+def test_a_failed_check_of_published_rows_shows_how_to_repeat_it(watch: Watch) -> None:
+    watch.run("unique_fruit", only_checks=True)
+    (alert,) = watch.round()
+    assert alert.lines[-2:] == (
+        "Next: lakehouse check silver.fruits",
+        "Next: lakehouse history silver.fruits",
+    )
+
+
 @pytest.mark.long
 def test_a_check_of_the_same_snapshot_counts_once(watch: Watch) -> None:
     watch.run("unique_fruit")
@@ -90,14 +100,24 @@ def test_an_interrupted_run_is_no_incident(watch: Watch, error: BaseException) -
     assert watch.titles() == []
 
 
-def test_a_dead_run_is_an_incident_of_its_first_table(watch: Watch) -> None:
+@pytest.mark.parametrize(
+    ("published", "title"), [([], FAILED), ([FRUITS], "gold.fruits: the run failed")]
+)
+def test_a_dead_run_is_an_incident_of_its_first_table_without_a_publish(
+    watch: Watch, published: list[dg.AssetKey], title: str
+) -> None:
     run = watch.instance.create_run_for_job(
         watch.definitions.resolve_implicit_global_asset_job_def(),
         asset_selection=frozenset({GOLD, FRUITS}),
     )
+    for key in published:
+        data = StepMaterializationData(dg.AssetMaterialization(key))
+        kind = dg.DagsterEventType.ASSET_MATERIALIZATION.value
+        event = dg.DagsterEvent(kind, run.job_name, event_specific_data=data)
+        watch.instance.report_dagster_event(event, run.run_id)
     watch.instance.report_run_failed(run, "The process of this run (pid 7) is gone.")
     (alert,) = watch.round()
-    assert alert.title == FAILED
+    assert alert.title == title
     assert alert.lines[0] == "The process of this run (pid 7) is gone."
 
 
@@ -127,6 +147,18 @@ def test_an_error_that_can_quote_data_is_shown_by_its_type(watch: Watch) -> None
     (alert,) = watch.round()
     assert alert.lines[0] == "ValueError; its text can contain data, see the run."
     assert "one@example.com" not in (watch.settings.home / "alerts.jsonl").read_text()
+
+
+def test_checks_without_a_result_are_resolved_by_their_next_evaluation(watch: Watch) -> None:
+    title = "silver.fruits: its checks could not be evaluated"
+    watch.error = LakehouseError("Spark exited.")
+    watch.run(only_checks=True)
+    (alert,) = watch.round()
+    assert (alert.title, alert.lines[0]) == (title, "LakehouseError: Spark exited.")
+    assert "Next: lakehouse check silver.fruits" in alert.lines
+    watch.error = None
+    watch.run(only_checks=True)
+    assert watch.titles() == [f"Resolved: {title}"]
 
 
 @pytest.mark.long

@@ -194,6 +194,6 @@ def test_a_last_look_that_is_old_fails_where_somebody_is_to_look(settings):
     expecting = replace(settings, heartbeat_url="http://127.0.0.1:1/ping")
     found = line(expecting, "alerts")
     assert not found.ok
-    assert "start it again" in found.next_step
+    assert "start the sensor `alerts`" in found.next_step
     beat(settings, Heartbeat(ago(), 0, 0))
     assert line(expecting, "alerts").ok

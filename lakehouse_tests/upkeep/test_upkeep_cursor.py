@@ -4,12 +4,17 @@ import json
 from dataclasses import replace
 from datetime import timedelta
 
+import dagster as dg
 import pytest
 
+from lakehouse.definitions import definitions
+from lakehouse.orchestration.runs.instance import open_instance
+from lakehouse.orchestration.runs.upkeep_results import JOB
+from lakehouse.settings import Settings
 from lakehouse.upkeep.planner import Known, plan_upkeep
 from lakehouse.upkeep.upkeep_plan import UpkeepPlan
 from lakehouse.upkeep.upkeep_records import PastUpkeep
-from lakehouse.upkeep.upkeep_sensor import checks_after, tables_to_check
+from lakehouse.upkeep.upkeep_sensor import SENSOR, checks_after, tables_to_check
 from lakehouse_tests.upkeep.sick_tables import NOW, carried_out, partition, table
 
 pytestmark = pytest.mark.unit
@@ -49,3 +54,14 @@ def test_an_unreadable_table_is_checked_again_after_a_change() -> None:
     checks = checks_after({}, plan, {"silver.t": "damaged.json"})
     assert tables_to_check(checks, {"silver.t": "damaged.json"}, NOW) == []
     assert tables_to_check(checks, {"silver.t": "next.json"}, NOW) == ["silver.t"]
+
+
+def test_a_run_that_a_killed_daemon_never_queued_does_not_stop_the_sensor(
+    settings: Settings,
+) -> None:
+    project = definitions(lambda: settings)
+    with open_instance(settings) as instance:
+        run = instance.create_run_for_job(project.resolve_job_def(JOB))
+        assert run.status is dg.DagsterRunStatus.NOT_STARTED
+        skipped = project.resolve_sensor_def(SENSOR)(dg.build_sensor_context(instance))
+    assert skipped.skip_message.startswith("No table changed")

@@ -397,7 +397,10 @@ def _alerts(settings: Settings) -> str:
     if is_late and (dev or settings.heartbeat_url):
         raise LakehouseError(
             words,
-            next_step="No alerts are sent: stop `lakehouse dev` if it runs, and start it again.",
+            next_step=(
+                "No alerts are sent: start the sensor `alerts` in the UI if it is stopped, or"
+                " stop `lakehouse dev`, and start it again."
+            ),
         )
     return words
 

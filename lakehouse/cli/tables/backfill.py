@@ -24,9 +24,11 @@ def retry(state: State, name: str) -> None:
     with state.progress(f"Computing {table}"):
         runs = compute(state.project.definitions, state.declared, state.settings, table)
     if not runs:
+        function = state.functions.get(table)
+        keys = " --from KEY --to KEY" if function and function.partitions_def else ""
         click.echo(
-            f"{table}: nothing to compute. `lakehouse backfill {table}` computes it from all"
-            " current rows of its inputs."
+            f"{table}: nothing to compute. `lakehouse backfill {table}{keys}` computes it from"
+            " all current rows of its inputs."
         )
     conclude(
         describe_tables(asset for run in runs for asset in run.assets),

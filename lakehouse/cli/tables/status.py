@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -60,6 +60,8 @@ def trend_record(trend: "TableTrend | None") -> dict[str, Any]:
 
 def trend_table(trends: "Mapping[str, TableTrend]") -> str:
     """Return a table with the current numbers and a sparkline of each; all have the same scale."""
+    from lakehouse.alerts.incidents import span_text
+
     names = ("table", "rows", "rows over time", "size", "size over time")
     columns = columns_named((*names, "failed", "failed over time"), numbers=_NUMBERS)
     times = []
@@ -68,7 +70,7 @@ def trend_table(trends: "Mapping[str, TableTrend]") -> str:
             times += [at for at, _ in series]
     begin, end = (min(times), max(times)) if times else (datetime.now(UTC),) * 2
     rows = [_row(name, trend, (begin, end)) for name, trend in sorted(trends.items())]
-    mark = _describe_span((end - begin) / _INTERVALS)
+    mark = span_text((end - begin) / _INTERVALS)
     footer = (
         f"{count(len(rows), 'table')}, {utc_seconds(begin)} to {utc_seconds(end)};"
         f" a mark is {mark}"
@@ -96,11 +98,6 @@ def _row(name: str, trend: "TableTrend", bounds: tuple[datetime, datetime]) -> l
         f"{trend.failed_share[-1][1]:.2%}" if trend.failed_share else "",
         sparkline(shares, lowest=0.0),
     ]
-
-
-def _describe_span(span: timedelta) -> str:
-    hours = span / timedelta(hours=1)
-    return f"{hours / 24:.1f} days" if hours >= 48 else f"{hours:.1f} hours"
 
 
 _WIDTH = 120
