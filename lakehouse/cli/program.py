@@ -24,7 +24,7 @@ from lakehouse.cli.project.init import init
 from lakehouse.cli.project.new import new
 from lakehouse.cli.project.sample_data import demo, generate
 from lakehouse.cli.project.setup import setup
-from lakehouse.cli.tables.alerts import alerts, mute
+from lakehouse.cli.tables.alerts import alerts
 from lakehouse.cli.tables.backfill import backfill, retry
 from lakehouse.cli.tables.check import check
 from lakehouse.cli.tables.copy import copy
@@ -33,6 +33,7 @@ from lakehouse.cli.tables.diff import diff
 from lakehouse.cli.tables.files import files
 from lakehouse.cli.tables.history import history
 from lakehouse.cli.tables.maintain import maintain
+from lakehouse.cli.tables.mute import mute
 from lakehouse.cli.tables.plan import apply, plan
 from lakehouse.cli.tables.preview import preview
 from lakehouse.cli.tables.sql import sql

@@ -205,6 +205,6 @@ def test_an_unchanged_quarantine_is_not_read(
 ) -> None:
     quarantine.add(2)
     watch.round()
-    monkeypatch.setattr("lakehouse.alerts.monitor.count_quarantined", None)
+    monkeypatch.setattr("lakehouse.alerts.rows_in_quarantine.count_quarantined", None)
     assert watch.titles(later=LATER) == []
     assert list(read_state(watch.settings).open) == ["quarantined silver.fruits"]
