@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from lakehouse.cli.call_context import State, verbose_option
-from lakehouse.cli.deliveries.decisions import publish, reject
 from lakehouse.cli.deliveries.ingest import ingest
+from lakehouse.cli.deliveries.publish_and_reject import publish, reject
 from lakehouse.cli.deliveries.quarantine import quarantine
 from lakehouse.cli.output.printing import complain
 from lakehouse.cli.people.erase import erase
@@ -17,12 +17,12 @@ from lakehouse.cli.people.erasures import erasures
 from lakehouse.cli.people.export import export
 from lakehouse.cli.project.cluster import connect_conf, pack_python
 from lakehouse.cli.project.contract import contract
+from lakehouse.cli.project.demo import demo, generate
 from lakehouse.cli.project.dev import dev
 from lakehouse.cli.project.docs import docs
 from lakehouse.cli.project.doctor import doctor
 from lakehouse.cli.project.init import init
 from lakehouse.cli.project.new import new
-from lakehouse.cli.project.sample_data import demo, generate
 from lakehouse.cli.project.setup import setup
 from lakehouse.cli.tables.alerts import alerts
 from lakehouse.cli.tables.backfill import backfill, retry
