@@ -11,7 +11,7 @@ from lakehouse.alerts.alert_state import read_state
 from lakehouse.alerts.monitor_context import describe_rows
 from lakehouse.alerts.operator_actions import close, find_alert
 from lakehouse.iceberg.catalog.catalog import Catalog
-from lakehouse.iceberg.metadata.commit_properties import CommitProperties
+from lakehouse.iceberg.metadata.commit_record import CommitProperties
 from lakehouse_tests.alerts.watch import Watch
 
 SCHEMA = pa.schema(

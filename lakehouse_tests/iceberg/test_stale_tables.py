@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from lakehouse.iceberg.metadata.commit_properties import CommitProperties
+from lakehouse.iceberg.metadata.commit_record import CommitProperties
 from lakehouse.iceberg.metadata.snapshots import UNCHANGED_PROPERTY, History, Snapshot
 from lakehouse.iceberg.read.stale_tables import has_news
 

@@ -12,7 +12,7 @@ from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.commit.branch import new_write_id
 from lakehouse.iceberg.commit.snapshot_properties import commit_without_rows
 from lakehouse.iceberg.metadata.code_versions import computed_parts, is_complete_on_main
-from lakehouse.iceberg.metadata.commit_properties import CommitProperties, Kind
+from lakehouse.iceberg.metadata.commit_record import CommitProperties, Kind
 from lakehouse.iceberg.metadata.snapshots import UNCHANGED_PROPERTY, History, history_of
 
 

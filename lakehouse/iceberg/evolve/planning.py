@@ -23,7 +23,7 @@ from lakehouse.iceberg.evolve.matched_columns import renamed_columns
 from lakehouse.iceberg.evolve.schema_changes import schema_changes
 from lakehouse.iceberg.evolve.schema_steps import DeniedChange, Order, Step
 from lakehouse.iceberg.metadata.code_versions import computed_parts, recorded_code_version
-from lakehouse.iceberg.metadata.commit_properties import CommitProperties
+from lakehouse.iceberg.metadata.commit_record import CommitProperties
 from lakehouse.iceberg.metadata.snapshots import UNCHANGED_PROPERTY, History, read_history
 from lakehouse.iceberg.metadata.table_locations import create_namespace, new_location
 from lakehouse.iceberg.metadata.table_state import TableState, read_state

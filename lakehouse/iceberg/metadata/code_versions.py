@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from lakehouse.iceberg.metadata.commit_properties import (
+from lakehouse.iceberg.metadata.commit_record import (
     UNKNOWN_CODE,
     CommitProperties,
     ComputedPart,

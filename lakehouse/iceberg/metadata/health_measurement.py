@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.catalog.damaged_metadata import explain_table
 from lakehouse.iceberg.catalog.engine import Engine
-from lakehouse.iceberg.metadata.manifests import (
-    LiveFile,
-    dangling_deletes,
-    read_live_files,
-    read_manifests,
-)
-from lakehouse.iceberg.metadata.measured_health import (
+from lakehouse.iceberg.metadata.health_metrics import (
     SMALL_SHARE,
     PartitionHealth,
     PartitionKey,
     RefHealth,
     SnapshotPin,
     TableHealth,
+)
+from lakehouse.iceberg.metadata.manifests import (
+    LiveFile,
+    dangling_deletes,
+    read_live_files,
+    read_manifests,
 )
 from lakehouse.iceberg.metadata.snapshots import MAIN, History, history_of
 from lakehouse.iceberg.metadata.table_locations import (

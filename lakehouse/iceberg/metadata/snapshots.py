@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from lakehouse.errors import SnapshotNotFound
 from lakehouse.iceberg.catalog.damaged_metadata import explain_table
 from lakehouse.iceberg.catalog.engine import Engine
-from lakehouse.iceberg.metadata.commit_properties import (
+from lakehouse.iceberg.metadata.commit_record import (
     PREFIX,
     REJECTED_SHA256,
     CommitProperties,

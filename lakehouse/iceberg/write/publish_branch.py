@@ -14,7 +14,7 @@ from lakehouse.iceberg.metadata.code_versions import (
     computed_parts,
     recorded_code_version,
 )
-from lakehouse.iceberg.metadata.commit_properties import ComputedPart
+from lakehouse.iceberg.metadata.commit_record import ComputedPart
 from lakehouse.iceberg.metadata.snapshots import UNCHANGED_PROPERTY, History, Snapshot
 from lakehouse.iceberg.rules.evaluation import evaluate_age
 from lakehouse.iceberg.values.write_result import (
