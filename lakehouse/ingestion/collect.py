@@ -23,7 +23,7 @@ from lakehouse.ingestion.staging.executor_reading import ExecutorReading, Readin
 from lakehouse.ingestion.staging.executor_task import ExecutorTask, NumberedFile
 from lakehouse.ingestion.staging.staged_files import StagedFile, Staging
 from lakehouse.storage.object_store import ObjectStore, PassedOver, StoredObject
-from lakehouse.storage.settling import seconds_until_settled
+from lakehouse.storage.unfinished_files import seconds_until_settled
 from lakehouse.tables.feed import Feed
 
 T = TypeVar("T")
