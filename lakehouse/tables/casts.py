@@ -2,7 +2,7 @@
 
 Spark's own cast reads `2024` as the first of January, and rounds `1.005` to fit a decimal.
 Other notations, such as `1.204,00`, are normalized by `written_forms` before. `read_moment` in
-`lakehouse.ingestion.found_rows` reads the same timestamps in Python.
+`lakehouse.ingestion.suppressed_rows` reads the same timestamps in Python.
 """
 
 import re
