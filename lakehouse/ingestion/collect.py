@@ -13,7 +13,7 @@ from lakehouse.errors import FileRejected, LakehouseError
 from lakehouse.iceberg.erasure.suppression_list import NO_SUPPRESSION, SuppressionList
 from lakehouse.ingestion.archive import collecting_errors, move_to_rejected, sha256_of
 from lakehouse.ingestion.archive_names import evaluate_name
-from lakehouse.ingestion.collected_files import Delivery, RejectedFile
+from lakehouse.ingestion.collected_files import Delivery
 from lakehouse.ingestion.feed_lock import Ingest
 from lakehouse.ingestion.found_rows import FoundRows, find_rows
 from lakehouse.ingestion.processed_files import list_unprocessed
@@ -24,6 +24,7 @@ from lakehouse.ingestion.staging.executor_task import ExecutorTask, NumberedFile
 from lakehouse.ingestion.staging.staged_files import StagedFile, Staging
 from lakehouse.ingestion.suppressed_rows import SuppressedRows
 from lakehouse.storage.object_store import ObjectStore, PassedOver, StoredObject
+from lakehouse.storage.rejected_files import RejectedFile
 from lakehouse.storage.unfinished_files import seconds_until_settled
 from lakehouse.tables.feed import Feed
 
