@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import DataFrame
 
 from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.evolve import row_level_mode
 from lakehouse.iceberg.frames import frames
 from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.read.inputs import incremental, versions_of
@@ -18,7 +19,6 @@ from lakehouse.iceberg.rules.unique_and_references import unique
 from lakehouse.iceberg.values.write_result import Published, Refused, Unchanged
 from lakehouse.iceberg.write import merge_rows, stage_statements
 from lakehouse.iceberg.write.write_audit_publish import write
-from lakehouse.tables import table_properties
 from lakehouse.tables.table import IcebergTable, Merge
 from lakehouse_tests.conftest import whatever_the_catalog, with_format_3
 from lakehouse_tests.examples import glue_in_test_all, repeated
@@ -77,7 +77,7 @@ def row_levels(engine: Engine) -> tuple[str, str, int]:
 def test_of_a_large_table_use_delete_files_unless_they_change_much(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, version: int
 ) -> None:
-    monkeypatch.setattr(table_properties, "LARGE_MIB", 0)
+    monkeypatch.setattr(row_level_mode, "LARGE_MIB", 0)
     table = replace(PEOPLE, format_version=version)
 
     def merge_people(file: str, *numbers: int, added: int) -> tuple[str, str, int]:
@@ -108,7 +108,7 @@ def test_of_a_large_table_use_delete_files_unless_they_change_much(
 def test_that_died_while_it_changed_much_is_put_right_by_the_next(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(table_properties, "LARGE_MIB", 0)
+    monkeypatch.setattr(row_level_mode, "LARGE_MIB", 0)
     land(engine, "a", *((str(number), f"name {number}") for number in range(20)))
     merge(engine)
     land(engine, "b", *((str(number + 100), f"name {number}") for number in range(20)))

@@ -19,6 +19,7 @@ from lakehouse.iceberg.evolve.layout_changes import (
     upgrade_format,
 )
 from lakehouse.iceberg.evolve.matched_columns import renamed_columns
+from lakehouse.iceberg.evolve.row_level_mode import VECTORS_SINCE
 from lakehouse.iceberg.evolve.schema_changes import schema_changes
 from lakehouse.iceberg.evolve.schema_steps import DeniedChange, Order, Step
 from lakehouse.iceberg.metadata.code_versions import computed_parts, recorded_code_version
@@ -30,11 +31,7 @@ from lakehouse.iceberg.metadata.type_conversion import iceberg_type
 from lakehouse.tables import types
 from lakehouse.tables.partitioning import Transform
 from lakehouse.tables.table import SOURCE_COLUMNS, IcebergTable
-from lakehouse.tables.table_properties import (
-    VECTORS_SINCE,
-    metrics_properties,
-    table_properties,
-)
+from lakehouse.tables.table_properties import metrics_properties, table_properties
 from lakehouse.tables.upkeep import in_days
 
 if TYPE_CHECKING:
