@@ -13,7 +13,7 @@ from lakehouse.iceberg.commit.snapshot_properties import commit_without_rows
 from lakehouse.iceberg.metadata.commit_record import CommitProperties
 from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.upkeep.step_result import StepResult
-from lakehouse.tables.layout_validation import Z_ORDERABLE
+from lakehouse.tables.table_validation import Z_ORDERABLE
 from lakehouse.upkeep.compaction import compact
 from lakehouse_tests.conftest import newer_iceberg
 from lakehouse_tests.examples import repeated
