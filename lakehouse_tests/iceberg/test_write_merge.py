@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.evolve import row_level_mode
-from lakehouse.iceberg.frames import frames
+from lakehouse.iceberg.frames import broadcast_joins
 from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.read.inputs import incremental, versions_of
 from lakehouse.iceberg.read.pinned_frames import rows_at
@@ -249,12 +249,12 @@ def test_few_rows_are_merged_as_many_are(
 
 def filter_every_table(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have a merge take a table of any size for a large one, and join it as one."""
-    monkeypatch.setattr(frames, "BROADCAST_ROW_LIMIT", 0)
+    monkeypatch.setattr(broadcast_joins, "BROADCAST_ROW_LIMIT", 0)
     threshold = "spark.sql.optimizer.runtime.bloomFilter.applicationSideScanSizeThreshold"
-    monkeypatch.setitem(frames._WITH_BLOOM_FILTER, threshold, "0b")
+    monkeypatch.setitem(broadcast_joins._WITH_BLOOM_FILTER, threshold, "0b")
     # A small table would be sent to all processes.
     broadcast = "spark.sql.autoBroadcastJoinThreshold"
-    monkeypatch.setitem(frames._WITH_BLOOM_FILTER, broadcast, "-1")
+    monkeypatch.setitem(broadcast_joins._WITH_BLOOM_FILTER, broadcast, "-1")
 
 
 def some_people(engine: Engine, *rows: tuple[str | None, int]) -> DataFrame:
