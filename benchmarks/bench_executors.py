@@ -48,7 +48,7 @@ from lakehouse.orchestration.deployment import open_engine
 from lakehouse.settings import Settings
 from lakehouse.settings.cluster_settings import When
 from lakehouse.spark.project_code import package_zip
-from lakehouse.storage.object_store import LocalObjectStore
+from lakehouse.storage.local_store import LocalObjectStore
 from lakehouse.tables.feed import Feed
 
 if TYPE_CHECKING:

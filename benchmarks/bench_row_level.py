@@ -1,5 +1,5 @@
 """When merge-on-read (delete files) is cheaper than copy-on-write (file rewrites) for merged tables,
-including reads and upkeep; the source of the numbers in `lakehouse.tables.table_properties`.
+including reads and upkeep; the source of the numbers in `lakehouse.iceberg.evolve.row_level_mode`.
 
 Run as `python -m benchmarks.bench_row_level [--rounds N] [--sizes MILLIONS…] [--shares SHARES…]`.
 For each size and share of changed rows, a round is the time between two compactions: `MERGES` merges

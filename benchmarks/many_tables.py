@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.evolve.planning import create_table
-from lakehouse.iceberg.metadata.commit_properties import CommitProperties
+from lakehouse.iceberg.metadata.commit_record import CommitProperties
 from lakehouse.iceberg.metadata.snapshots import history_of
 from lakehouse.orchestration.asset_keys import table_name
 from lakehouse.orchestration.deployment import open_engine

@@ -52,7 +52,7 @@ COLLECTED = {
     "iceberg/frames/frames.py:arrow_to_spark.to_pandas": "rows that the driver has already",
     "testing/table_fixture.py:_plain_rows.collect": OF_A_TEST,
     "privacy/suppressed_people.py:_check_audited.to_arrow": OWN_LOG,
-    "cli/project/sample_data.py:_last_week.to_arrow": "the daily summary of the sample: a row a day and currency",
+    "cli/project/demo.py:_last_week.to_arrow": "the daily summary of the sample: a row a day and currency",
     # Counts.
     "iceberg/commit/branch.py:fast_forward.collect": ONE_ROW,
     "iceberg/diff/row_diff.py:_check_snapshot.collect": ONE_ROW,

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from lakehouse.iceberg.metadata.commit_properties import CommitProperties
+from lakehouse.iceberg.metadata.commit_record import CommitProperties
 from lakehouse.privacy.erasure_record import read_record, write_record
 from lakehouse.settings import Settings
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 from lakehouse.alerts.incidents import Alert, Incident
+from lakehouse.alerts.mutes import Mute
 from lakehouse.errors import LakehouseError
 from lakehouse.settings import Settings
 from lakehouse.storage.file_lock import file_lock
@@ -29,25 +29,6 @@ class Queue:
     failures: int = 0
     """Refused deliveries since the last successful one."""
     retry_at: datetime | None = None
-
-
-@dataclass(frozen=True)
-class Mute:
-    """Who muted a table, or a pattern such as `silver.*`, until when and why."""
-
-    table: str
-    until: datetime
-    by: str
-    why: str
-    at: datetime
-
-    def covers(self, table: str) -> bool:
-        """Whether it applies to a table; only `*` applies to incidents without a table."""
-        return fnmatchcase(table, self.table)
-
-    def __str__(self) -> str:
-        why = f": {self.why}" if self.why else ""
-        return f"until {self.until.isoformat(timespec='minutes')} by {self.by}{why}"
 
 
 @dataclass(frozen=True)

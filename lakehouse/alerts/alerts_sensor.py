@@ -24,7 +24,7 @@ from lakehouse.alerts.monitor import NO_DETECTORS, Detector, run_detectors
 from lakehouse.alerts.monitor_context import MonitorContext
 from lakehouse.alerts.sinks import FILE, LOG, open_sinks
 from lakehouse.iceberg.catalog.catalog import Catalog
-from lakehouse.lineage.open_lineage import send_waiting
+from lakehouse.lineage.send_events import send_waiting
 from lakehouse.orchestration.dagster_internals import graph_of_repository
 from lakehouse.settings import Settings
 from lakehouse.storage.json_files import read_json, write_json

@@ -4,8 +4,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from lakehouse.alerts.alert_plan import plan_closing
-from lakehouse.alerts.alert_state import AlertState, Mute, changing_state, write_state
+from lakehouse.alerts.alert_state import AlertState, changing_state, write_state
 from lakehouse.alerts.incidents import Alert, Incident, Resolved
+from lakehouse.alerts.mutes import Mute
 from lakehouse.alerts.sinks import read_alerts, record_of
 from lakehouse.errors import UsageError
 from lakehouse.settings import Settings

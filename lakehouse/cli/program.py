@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from lakehouse.cli.call_context import State, verbose_option
-from lakehouse.cli.deliveries.decisions import publish, reject
 from lakehouse.cli.deliveries.ingest import ingest
+from lakehouse.cli.deliveries.publish_and_reject import publish, reject
 from lakehouse.cli.deliveries.quarantine import quarantine
 from lakehouse.cli.output.printing import complain
 from lakehouse.cli.people.erase import erase
@@ -17,14 +17,14 @@ from lakehouse.cli.people.erasures import erasures
 from lakehouse.cli.people.export import export
 from lakehouse.cli.project.cluster import connect_conf, pack_python
 from lakehouse.cli.project.contract import contract
+from lakehouse.cli.project.demo import demo, generate
 from lakehouse.cli.project.dev import dev
 from lakehouse.cli.project.docs import docs
 from lakehouse.cli.project.doctor import doctor
 from lakehouse.cli.project.init import init
 from lakehouse.cli.project.new import new
-from lakehouse.cli.project.sample_data import demo, generate
 from lakehouse.cli.project.setup import setup
-from lakehouse.cli.tables.alerts import alerts, mute
+from lakehouse.cli.tables.alerts import alerts
 from lakehouse.cli.tables.backfill import backfill, retry
 from lakehouse.cli.tables.check import check
 from lakehouse.cli.tables.copy import copy
@@ -33,6 +33,7 @@ from lakehouse.cli.tables.diff import diff
 from lakehouse.cli.tables.files import files
 from lakehouse.cli.tables.history import history
 from lakehouse.cli.tables.maintain import maintain
+from lakehouse.cli.tables.mute import mute
 from lakehouse.cli.tables.plan import apply, plan
 from lakehouse.cli.tables.preview import preview
 from lakehouse.cli.tables.sql import sql

@@ -17,13 +17,8 @@ from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.ingestion.archive_names import file_format
 from lakehouse.settings import Settings
 from lakehouse.spark.processes import HIDDEN_PREFIX
-from lakehouse.storage.object_store import (
-    PLAIN_TEXT,
-    LocalObjectStore,
-    ObjectStore,
-    PassedOver,
-    StoredObject,
-)
+from lakehouse.storage.local_store import LocalObjectStore
+from lakehouse.storage.object_store import PLAIN_TEXT, ObjectStore, PassedOver, StoredObject
 from lakehouse.storage.s3 import bucket_and_key, open_bucket
 from lakehouse.tables.feed import Feed
 from lakehouse.tables.quoting import shown

@@ -8,10 +8,10 @@ from functools import partial
 
 from lakehouse.errors import LakehouseError
 from lakehouse.ingestion.archive_names import HASH_DIGITS, archive_key, rejected_key
-from lakehouse.ingestion.collected_files import Delivery, RejectedFile
+from lakehouse.ingestion.collected_files import Delivery
 from lakehouse.ingestion.processed_files import record_processed
 from lakehouse.storage.object_store import ObjectStore, StoredObject
-from lakehouse.storage.rejected_files import reason_key
+from lakehouse.storage.rejected_files import RejectedFile, reason_key
 from lakehouse.tables.feed import Feed
 from lakehouse.tables.quoting import shown
 

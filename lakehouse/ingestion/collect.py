@@ -13,17 +13,19 @@ from lakehouse.errors import FileRejected, LakehouseError
 from lakehouse.iceberg.erasure.suppression_list import NO_SUPPRESSION, SuppressionList
 from lakehouse.ingestion.archive import collecting_errors, move_to_rejected, sha256_of
 from lakehouse.ingestion.archive_names import evaluate_name
-from lakehouse.ingestion.collected_files import Delivery, RejectedFile
+from lakehouse.ingestion.collected_files import Delivery
 from lakehouse.ingestion.feed_lock import Ingest
-from lakehouse.ingestion.found_rows import FoundRows, SuppressedRows, find_rows
+from lakehouse.ingestion.found_rows import FoundRows, find_rows
 from lakehouse.ingestion.processed_files import list_unprocessed
 from lakehouse.ingestion.rewrite_file import Rewriting, RowNumbers, look_into
 from lakehouse.ingestion.rewritten_files import NOTHING, RewrittenFiles
 from lakehouse.ingestion.staging.executor_reading import ExecutorReading, Reading, plan_groups
 from lakehouse.ingestion.staging.executor_task import ExecutorTask, NumberedFile
 from lakehouse.ingestion.staging.staged_files import StagedFile, Staging
+from lakehouse.ingestion.suppressed_rows import SuppressedRows
 from lakehouse.storage.object_store import ObjectStore, PassedOver, StoredObject
-from lakehouse.storage.settling import seconds_until_settled
+from lakehouse.storage.rejected_files import RejectedFile
+from lakehouse.storage.unfinished_files import seconds_until_settled
 from lakehouse.tables.feed import Feed
 
 T = TypeVar("T")

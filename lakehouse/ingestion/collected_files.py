@@ -1,47 +1,13 @@
 """Value objects that describe the files collected by one ingest."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
-from lakehouse.errors import FileRejected, LakehouseError
+from lakehouse.errors import LakehouseError
 from lakehouse.ingestion.feed_lock import Ingest
 from lakehouse.ingestion.staging.staged_files import StagedFile
+from lakehouse.storage.rejected_files import RejectedFile
 from lakehouse.tables.quoting import quoted, shown
-
-
-@dataclass(frozen=True)
-class RejectedFile:
-    """A rejected file and its new location. Its messages contain no values from its rows."""
-
-    feed: str
-    source_file: str
-    sha256: str
-    why: FileRejected
-    rejected_at: datetime
-    key: str = ""
-
-    @property
-    def reason_json(self) -> str:
-        """The content of its `.reason.json` file."""
-        reason = {
-            "feed": self.feed,
-            "file": self.source_file,
-            "sha256": self.sha256,
-            "reason": self.why.reason,
-            "found": self.why.found,
-            "expected": self.why.expected,
-            "rejected_at": self.rejected_at.isoformat(),
-            "next_step": self.why.next_step,
-        }
-        return json.dumps(reason, indent=2) + "\n"
-
-    def __str__(self) -> str:
-        return (
-            f"{shown(self.source_file)} was rejected: {self.why} It is kept as"
-            f" {shown(self.key)}."
-        )
 
 
 @dataclass(frozen=True)
@@ -110,4 +76,11 @@ def _describe_suppressed(file: StagedFile) -> str:
     return (
         f"{shown(file.source_file)} was delivered with {rows} of people who were erased:"
         " suppressed, here and in the file."
+    )
+
+
+def describe_rejected(file: RejectedFile) -> str:
+    """Return a line that reports a rejected file."""
+    return (
+        f"{shown(file.source_file)} was rejected: {file.why} It is kept as {shown(file.key)}."
     )

@@ -20,7 +20,6 @@ from lakehouse.iceberg.write.due_removals import finish_removals
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.ingestion.archive import move_to_rejected, sha256_of
 from lakehouse.ingestion.archive_names import HASH_DIGITS, hashed_name
-from lakehouse.ingestion.collected_files import RejectedFile
 from lakehouse.ingestion.feed_lock import lock_feed
 from lakehouse.ingestion.rewritten_files import KnownContent, RewrittenFiles
 from lakehouse.orchestration.asset_keys import asset_key
@@ -29,7 +28,7 @@ from lakehouse.orchestration.metadata_keys import OverrideMetadata, WriteMetadat
 from lakehouse.orchestration.runs.instance import open_instance
 from lakehouse.settings import Settings
 from lakehouse.storage.object_store import ObjectStore, StoredObject
-from lakehouse.storage.rejected_files import BY_A_PERSON
+from lakehouse.storage.rejected_files import BY_A_PERSON, RejectedFile
 from lakehouse.storage.stores import open_store
 from lakehouse.tables.feed import Feed
 from lakehouse.tables.quoting import in_utc, literal, shown, without_zone

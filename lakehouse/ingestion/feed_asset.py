@@ -8,6 +8,7 @@ import dagster as dg
 
 from lakehouse.iceberg.values.write_context import Run
 from lakehouse.ingestion.ad_hoc_files import AD_HOC_TAG, PATH_TAG, require_copies, select_store
+from lakehouse.ingestion.collected_files import describe_rejected
 from lakehouse.ingestion.land import Landing, land
 from lakehouse.ingestion.staging.executor_reading import executor_reading
 from lakehouse.ingestion.staging.staged_rows import open_staging
@@ -55,7 +56,10 @@ def feed_asset(
                 bucket=open_staging(settings),
                 executors=executor_reading(settings, io.engine.session),
             )
-            for warning in (*landing.warnings, *map(str, landing.delivery.rejected)):
+            for warning in (
+                *landing.warnings,
+                *map(describe_rejected, landing.delivery.rejected),
+            ):
                 context.log.warning(warning)
             read = {file.stored.key: file.stored.version for file in landing.delivery.files}
             places = {

@@ -11,7 +11,7 @@ from lakehouse.errors import LakehouseError
 from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.iceberg.catalog.catalog_file import require_own_tables
 from lakehouse.iceberg.catalog.engine import Engine
-from lakehouse.lineage.open_lineage import OpenLineageEvents
+from lakehouse.lineage.send_events import OpenLineageEvents
 from lakehouse.settings import Settings
 from lakehouse.spark.s3a import s3a_options
 from lakehouse.storage.atomic_files import keep_private

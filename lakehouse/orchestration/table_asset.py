@@ -10,7 +10,7 @@ from typing import Any
 import dagster as dg
 
 from lakehouse.iceberg.metadata.code_versions import computed_parts
-from lakehouse.iceberg.metadata.commit_properties import UNKNOWN_CODE, parts_of
+from lakehouse.iceberg.metadata.commit_record import UNKNOWN_CODE, parts_of
 from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.values.write_context import Run
 from lakehouse.iceberg.values.write_result import (

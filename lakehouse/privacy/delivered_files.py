@@ -36,9 +36,10 @@ from lakehouse.ingestion.rewritten_files import (
 from lakehouse.privacy.erasure_record import UnreadableFile
 from lakehouse.privacy.places.scrubbed_place import ERASED
 from lakehouse.privacy.verifier.values import ByteSearch, SearchedValues
-from lakehouse.storage.object_store import LocalObjectStore, ObjectStore, StoredObject
+from lakehouse.storage.local_store import LocalObjectStore
+from lakehouse.storage.object_store import ObjectStore, StoredObject
 from lakehouse.storage.rejected_files import REASON_ENDING
-from lakehouse.storage.settling import seconds_until_settled
+from lakehouse.storage.unfinished_files import seconds_until_settled
 from lakehouse.tables.feed import Feed
 from lakehouse.tables.person import Person, is_distinctive, normal_id
 

@@ -13,8 +13,8 @@ from lakehouse.iceberg.erasure.suppression_list import (
     RowFilter,
     SuppressionList,
 )
-from lakehouse.iceberg.frames.frames import BROADCAST_KEY_LIMIT, same_key, with_keys
-from lakehouse.iceberg.metadata.commit_properties import CommitProperties
+from lakehouse.iceberg.frames.broadcast_joins import BROADCAST_KEY_LIMIT, same_key, with_keys
+from lakehouse.iceberg.metadata.commit_record import CommitProperties
 from lakehouse.iceberg.metadata.snapshots import History, Snapshot, read_history
 from lakehouse.iceberg.read.cleared_rows import read_cleared
 from lakehouse.iceberg.read.pinned_frames import read, read_main

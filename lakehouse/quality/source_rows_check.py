@@ -13,8 +13,9 @@ from lakehouse.iceberg.erasure.suppression_list import (
     RowFilter,
     SuppressionList,
 )
-from lakehouse.iceberg.frames.frames import same_key, union_all
-from lakehouse.iceberg.metadata.commit_properties import CommitProperties
+from lakehouse.iceberg.frames.broadcast_joins import same_key
+from lakehouse.iceberg.frames.frames import union_all
+from lakehouse.iceberg.metadata.commit_record import CommitProperties
 from lakehouse.iceberg.metadata.snapshots import History, Snapshot, read_history
 from lakehouse.iceberg.read.cleared_rows import read_cleared
 from lakehouse.iceberg.read.inputs import Input

@@ -88,7 +88,7 @@ class Reading:
     note: str = ""
     unclear: str = ""
     function: str = ""
-    """The function of `written_forms` that converts the texts."""
+    """The function of `number_and_date_forms` that converts the texts."""
     arguments: tuple[str, ...] = ()
     """Further arguments of the function, as code."""
     days: Mapping[str, date] = field(default_factory=dict)

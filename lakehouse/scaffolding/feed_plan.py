@@ -15,7 +15,7 @@ from lakehouse.scaffolding.personal_columns import is_person_key, personal_colum
 from lakehouse.scaffolding.sampled_column import ColumnProfile, profile_column, word_set
 from lakehouse.scaffolding.samples import FILE_NUMBER, Samples
 from lakehouse.tables.feed import is_own_name
-from lakehouse.tables.layout_validation import can_be_read
+from lakehouse.tables.table_validation import can_be_read
 
 _PLAIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _TIME_SUFFIX = re.compile(

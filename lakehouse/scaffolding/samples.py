@@ -18,12 +18,8 @@ import pyarrow as pa
 from lakehouse.errors import FileRejected, LakehouseError, UsageError
 from lakehouse.ingestion.readers.arrow_types import declared_type, text_of
 from lakehouse.ingestion.readers.avro_reader import arrow_of_avro, avro_fields, open_avro
-from lakehouse.ingestion.readers.byte_source import (
-    Readable,
-    read_head,
-    reject_damaged,
-    unpacked,
-)
+from lakehouse.ingestion.readers.byte_source import Readable, read_head
+from lakehouse.ingestion.readers.compression import reject_damaged, unpacked
 from lakehouse.ingestion.readers.csv_first_row import header_names
 from lakehouse.ingestion.readers.file_formats import open_reader
 from lakehouse.ingestion.readers.json_reader import JsonRecords, Number, raw_json

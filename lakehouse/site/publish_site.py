@@ -10,7 +10,8 @@ from pathlib import PurePosixPath
 from lakehouse.errors import UsageError
 from lakehouse.site.pages import INDEX
 from lakehouse.storage.atomic_files import replace_text
-from lakehouse.storage.object_store import PLAIN_TEXT, LocalObjectStore, ObjectStore
+from lakehouse.storage.local_store import LocalObjectStore
+from lakehouse.storage.object_store import PLAIN_TEXT, ObjectStore
 
 LISTING = "site-files.json"
 """The files of the site with their digests; other files are never replaced or removed."""

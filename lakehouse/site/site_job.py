@@ -15,7 +15,8 @@ from lakehouse.site.pages import make_pages
 from lakehouse.site.publish_site import PublicFolder, PublishedSite, publish_site
 from lakehouse.site.read_site import SiteSource, read_site
 from lakehouse.storage.file_lock import file_lock
-from lakehouse.storage.object_store import LocalObjectStore, ObjectStore
+from lakehouse.storage.local_store import LocalObjectStore
+from lakehouse.storage.object_store import ObjectStore
 
 JOB = "make_docs"
 SCHEDULE = "docs_every_5_minutes"

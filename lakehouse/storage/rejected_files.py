@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from lakehouse.errors import FileRejected
 from lakehouse.storage.object_store import ObjectStore
 
 REASON_ENDING = ".reason.json"
@@ -12,6 +13,33 @@ BY_A_PERSON = "rejected by a person"
 """The reason of a file that a user rejected."""
 CLOCKS_DIFFER_BY = timedelta(minutes=5)
 """Maximum clock difference between this machine and the store."""
+
+
+@dataclass(frozen=True)
+class RejectedFile:
+    """A file that is rejected, and its new location. The reason contains no values from rows."""
+
+    feed: str
+    source_file: str
+    sha256: str
+    why: FileRejected
+    rejected_at: datetime
+    key: str = ""
+
+    @property
+    def reason_json(self) -> str:
+        """The content of its `.reason.json` file."""
+        reason = {
+            "feed": self.feed,
+            "file": self.source_file,
+            "sha256": self.sha256,
+            "reason": self.why.reason,
+            "found": self.why.found,
+            "expected": self.why.expected,
+            "rejected_at": self.rejected_at.isoformat(),
+            "next_step": self.why.next_step,
+        }
+        return json.dumps(reason, indent=2) + "\n"
 
 
 @dataclass(frozen=True)

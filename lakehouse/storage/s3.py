@@ -12,12 +12,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
 from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.settings import Settings
-from lakehouse.storage.object_store import (
-    PLAIN_TEXT,
-    ObjectStore,
-    StoredObject,
-    is_finished,
-)
+from lakehouse.storage.object_store import PLAIN_TEXT, ObjectStore, StoredObject
+from lakehouse.storage.unfinished_files import is_finished
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client

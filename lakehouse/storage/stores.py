@@ -1,7 +1,8 @@
 """The object store of a deployment."""
 
 from lakehouse.settings import Settings
-from lakehouse.storage.object_store import LocalObjectStore, ObjectStore
+from lakehouse.storage.local_store import LocalObjectStore
+from lakehouse.storage.object_store import ObjectStore
 
 
 def open_store(settings: Settings) -> ObjectStore:

@@ -1,8 +1,8 @@
 """Strict casts of delivered text: values that Spark would round or guess are rejected.
 
 Spark's own cast reads `2024` as the first of January, and rounds `1.005` to fit a decimal.
-Other notations, such as `1.204,00`, are normalized by `written_forms` before. `read_moment` in
-`lakehouse.ingestion.found_rows` reads the same timestamps in Python.
+Other notations, such as `1.204,00`, are normalized by `number_and_date_forms` before.
+`read_moment` in `lakehouse.ingestion.suppressed_rows` reads the same timestamps in Python.
 """
 
 import re

@@ -77,8 +77,8 @@ class TableDeclaration:
     """The sort order of rows within a data file, such as `at desc`, `id nulls last`."""
     row_level: RowLevel | None = None
     """How rows are changed: by rewriting data files, or with delete files. By default a merged
-    table chooses by its size and the number of changed rows (`lakehouse.tables.table_properties`);
-    other tables use copy-on-write.
+    table chooses by its size and the number of changed rows
+    (`lakehouse.iceberg.evolve.row_level_mode`); other tables use copy-on-write.
     """
     target_file_mb: int = 128
     """The target file size, in units of 2^20 bytes."""

@@ -11,14 +11,14 @@ from zoneinfo import ZoneInfo
 
 from lakehouse.errors import DeclarationError
 from lakehouse.tables import types
-from lakehouse.tables.layout_validation import (
+from lakehouse.tables.partitioning import check_time_zone
+from lakehouse.tables.table import SOURCE_KEY, Append, Column, IcebergTable
+from lakehouse.tables.table_validation import (
     ICEBERG_NAMES,
     INGEST_NAMES,
     reserved_for,
     suggest_name,
 )
-from lakehouse.tables.partitioning import check_time_zone
-from lakehouse.tables.table import SOURCE_KEY, Append, Column, IcebergTable
 
 OnNewColumn = Literal["reject", "ignore", "add"]
 After = Literal["archive", "delete", "leave"]

@@ -5,13 +5,18 @@ from functools import cached_property
 
 from lakehouse.tables.column import Column
 from lakehouse.tables.declaration import SOURCE_COLUMNS, SOURCE_KEY, TableDeclaration
-from lakehouse.tables.layout_validation import check_layout
 from lakehouse.tables.partitioning import PartitionField, check_time_zone
+from lakehouse.tables.quarantine_columns import (
+    QUARANTINE_COLUMN_NAMES,
+    QUARANTINE_COLUMNS,
+    as_delivered,
+)
 from lakehouse.tables.rows_of import columns_with_source, people_as_there, rules_with_casts
 from lakehouse.tables.table_validation import (
     check_casts,
     check_columns,
     check_known,
+    check_layout,
     check_rules,
     check_subject,
 )
@@ -80,14 +85,14 @@ class IcebergTable(TableDeclaration):
         # Including the stamp, although it is never delivered: another column may become the
         # stamp later.
         delivered = [
-            _as_delivered(column)
+            as_delivered(column)
             for column in self.columns
-            if column.name not in _QUARANTINE_NAMES
+            if column.name not in QUARANTINE_COLUMN_NAMES
         ]
         return IcebergTable(
             name=self.quarantine_name or f"{self.name}_quarantine",
             comment=f"Rows that the rules of {self.name} rejected, as they were delivered.",
-            columns=(*delivered, *_QUARANTINE_COLUMNS),
+            columns=(*delivered, *QUARANTINE_COLUMNS),
             write=Merge(on=("_row_key",), stamp="_quarantined_at", prune_by=("_source_file",)),
             subject=self.subject,
             no_subject=self.no_subject,
@@ -95,45 +100,8 @@ class IcebergTable(TableDeclaration):
             tags=self.tags,
             # The quarantine may lack the columns of the table's sort order.
             upkeep=replace(self.upkeep, sort_by=None, z_order=None),
-            dropped=[name for name in self.dropped if name not in _QUARANTINE_NAMES],
+            dropped=[name for name in self.dropped if name not in QUARANTINE_COLUMN_NAMES],
         )
-
-
-_QUARANTINE_COLUMNS = (
-    Column(
-        "_row_key",
-        "string",
-        "What identifies the rejected row: a hash of its source file, content and row.",
-    ),
-    Column("_reasons", "array<string>", "Names of the rules that the row breaks."),
-    Column("_source_file", "string", "The delivered file that the row came with."),
-    Column("_source_sha256", "string", "SHA-256 of that file's content."),
-    Column(
-        "_source_row",
-        "bigint",
-        "Number of the row in its file, the first after the header being 1.",
-    ),
-    Column(
-        "_quarantined_at",
-        "timestamp",
-        "When the row was rejected or last changed.",
-        required=True,
-    ),
-)
-_QUARANTINE_NAMES = frozenset(column.name for column in _QUARANTINE_COLUMNS)
-
-
-def _as_delivered(column: Column) -> Column:
-    return replace(
-        column,
-        type="string",
-        doc=f"{column.name} as delivered. {column.doc}".strip(),
-        required=False,
-        profiled=False,
-        renamed_from=tuple(
-            name for name in column.renamed_from if name.lower() not in _QUARANTINE_NAMES
-        ),
-    )
 
 
 def _with_windows(table: IcebergTable) -> tuple[str, ...]:
@@ -149,7 +117,7 @@ def _check(table: IcebergTable) -> None:
     if table.time_zone is not None:
         check_time_zone(table.time_zone, table.name)
     check_columns(table)
-    check_subject(table, _QUARANTINE_NAMES)
+    check_subject(table, QUARANTINE_COLUMN_NAMES)
     check_rules(table)
     check_casts(table)
     if isinstance(table.write, Merge):
@@ -157,4 +125,4 @@ def _check(table: IcebergTable) -> None:
         check_known(table, "Merge(prune_by=…)", table.write.prune_by)
         check_known(table, "Merge(stamp=…)", [table.stamp] if table.stamp else [])
     check_known(table, "Upkeep(sort_by=…)", table.upkeep_policy.sort_by)
-    check_layout(table, _QUARANTINE_COLUMNS)
+    check_layout(table, QUARANTINE_COLUMNS)

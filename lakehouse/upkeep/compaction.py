@@ -16,7 +16,7 @@ from math import ceil
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.commit.kept_watermarks import carry_watermarks
 from lakehouse.iceberg.metadata.health_measurement import read_table_health
-from lakehouse.iceberg.metadata.measured_health import PartitionHealth, TableHealth
+from lakehouse.iceberg.metadata.health_metrics import PartitionHealth, TableHealth
 from lakehouse.iceberg.metadata.snapshots import (
     History,
     Snapshot,

@@ -12,7 +12,7 @@ from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.commit.branch import is_audit, is_blocked
 from lakehouse.iceberg.metadata.health_measurement import read_table_health
-from lakehouse.iceberg.metadata.measured_health import SnapshotPin, TableHealth
+from lakehouse.iceberg.metadata.health_metrics import SnapshotPin, TableHealth
 from lakehouse.iceberg.metadata.time_series import Point, Series
 from lakehouse.iceberg.write.append_without_spark import append_once
 from lakehouse.orchestration.asset_keys import asset_key

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.commit.kept_watermarks import carry_watermarks
+from lakehouse.iceberg.metadata.health_metrics import MANIFEST_BYTES
 from lakehouse.iceberg.metadata.manifests import read_manifests
-from lakehouse.iceberg.metadata.measured_health import MANIFEST_BYTES
 from lakehouse.iceberg.upkeep.free_lock import free_lock, run_step, skipped
 from lakehouse.iceberg.upkeep.rewrite_procedures import (
     TARGET_PROPERTY,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from lakehouse.iceberg.catalog.iceberg_release import PINNED, IcebergRelease
-from lakehouse.iceberg.metadata.measured_health import TableHealth
+from lakehouse.iceberg.metadata.health_metrics import TableHealth
 from lakehouse.iceberg.upkeep.step_result import StepName
 from lakehouse.tables.upkeep import DEFAULTS, UpkeepPolicy
 from lakehouse.upkeep.compaction import plan_compaction, saved_files_per_byte

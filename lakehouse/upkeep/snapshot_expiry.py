@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 
-from lakehouse.iceberg.metadata.measured_health import SnapshotPin
+from lakehouse.iceberg.metadata.health_metrics import SnapshotPin
 from lakehouse.iceberg.upkeep.expire_snapshots import expire_snapshots
 from lakehouse.iceberg.upkeep.step_result import StepName
 from lakehouse.tables.upkeep import in_days

@@ -11,7 +11,7 @@ from lakehouse.iceberg.commit.branch import (
     is_blocked,
     kept_until,
 )
-from lakehouse.iceberg.metadata.measured_health import RefHealth
+from lakehouse.iceberg.metadata.health_metrics import RefHealth
 from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.upkeep.free_lock import free_lock, run_step, skipped
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from lakehouse.iceberg.catalog.engine import Engine
-from lakehouse.iceberg.metadata.measured_health import PartitionKey, TableHealth
+from lakehouse.iceberg.metadata.health_metrics import PartitionKey, TableHealth
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
 from lakehouse.tables.upkeep import UpkeepPolicy
 from lakehouse.upkeep.upkeep_records import PastUpkeep, UpkeepRecord

@@ -9,7 +9,7 @@ from lakehouse.errors import LakehouseError, TableNotFound, TableUnreadable
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.frames.spark_errors import one_line
 from lakehouse.iceberg.metadata.health_measurement import read_table_health
-from lakehouse.iceberg.metadata.measured_health import SnapshotPin, TableHealth
+from lakehouse.iceberg.metadata.health_metrics import SnapshotPin, TableHealth
 from lakehouse.iceberg.upkeep.expire_snapshots import find_pins
 from lakehouse.iceberg.upkeep.step_result import StepResult
 from lakehouse.tables.table import IcebergTable

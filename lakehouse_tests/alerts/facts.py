@@ -6,8 +6,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from lakehouse.alerts.alert_plan import AlertPlan, plan_alerts
-from lakehouse.alerts.alert_state import AlertState, Mute
+from lakehouse.alerts.alert_state import AlertState
 from lakehouse.alerts.incidents import Alert, Firing, Incident, Kind, Observed, Resolved
+from lakehouse.alerts.mutes import Mute
 from lakehouse_tests.alerts.watch import Watch
 
 START = datetime(2026, 3, 1, 8, tzinfo=UTC)

@@ -7,10 +7,10 @@ import dagster as dg
 import pytest
 
 from lakehouse.alerts.alert_state import AlertState
+from lakehouse.alerts.failed_and_blocked_runs import detect_run_events
 from lakehouse.alerts.incidents import Firing, Incident, Resolved
 from lakehouse.alerts.monitor import detect_reported
 from lakehouse.alerts.monitor_context import MonitorContext
-from lakehouse.alerts.run_events import detect_run_events
 from lakehouse.orchestration.incident_reports import report_published
 from lakehouse.orchestration.partitions.partition_bounds import range_tags
 from lakehouse.orchestration.runs.instance import open_instance

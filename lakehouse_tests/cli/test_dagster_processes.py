@@ -8,9 +8,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from lakehouse.cli.dev_processes import dev_server
+from lakehouse.cli.dev_processes import dagster_processes
 from lakehouse.cli.dev_processes.child_processes import Children
-from lakehouse.cli.dev_processes.dev_server import DagsterProcesses
+from lakehouse.cli.dev_processes.dagster_processes import DagsterProcesses
 from lakehouse.orchestration.incident_reports import read_reports
 from lakehouse.settings import Settings
 from lakehouse_tests.processes import wait_for
@@ -48,7 +48,7 @@ class Dev:
         self.dagster = DagsterProcesses(settings, children, folder, is_verbose=False)
         self.how, self.now, self.starts = "loaded", time.monotonic(), list[float]()
         patch.setattr(self.dagster, "_start_code_server", self.start)
-        patch.setattr(dev_server.time, "monotonic", lambda: self.now)
+        patch.setattr(dagster_processes.time, "monotonic", lambda: self.now)
 
     def start(self) -> None:
         self.starts.append(self.now)
@@ -56,11 +56,11 @@ class Dev:
         self.children.start(NAME, command)
 
     def check(self) -> None:
-        self.now += dev_server._RESTART_SECONDS
+        self.now += dagster_processes._RESTART_SECONDS
         self.dagster.restart_dead()
 
     def has_listener(self) -> bool:
-        return dev_server._accepts(self.socket)
+        return dagster_processes._accepts(self.socket)
 
     @property
     def reports(self) -> list[str]:

@@ -22,7 +22,7 @@ from lakehouse.alerts.alert_state import AlertState, write_state
 from lakehouse.alerts.incidents import Firing, Incident, Kind
 from lakehouse.definitions import TABLES, defs
 from lakehouse.iceberg.evolve.planning import ensure
-from lakehouse.iceberg.metadata.commit_properties import CommitProperties
+from lakehouse.iceberg.metadata.commit_record import CommitProperties
 from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.blocked_tables import note_blocked

@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import pytest
 
-from lakehouse.cli.dev_processes import dev_server
+from lakehouse.cli.dev_processes import warm_spark
 from lakehouse.cli.dev_processes.child_processes import Children
-from lakehouse.cli.dev_processes.dev_server import WarmSpark, describe_exit
+from lakehouse.cli.dev_processes.warm_spark import WarmSpark, describe_exit
 from lakehouse.orchestration.incident_reports import read_reports
 from lakehouse.settings import Settings
 from lakehouse.spark import spark_server
@@ -39,7 +39,7 @@ def warm(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[WarmSp
 
     monkeypatch.setattr(spark_server, "start", start)
     monkeypatch.setattr(spark_server, "wait_for", lambda *_: None)
-    monkeypatch.setattr(dev_server, "_WARM_UP_COMMAND", WARM_UP)
+    monkeypatch.setattr(warm_spark, "_WARM_UP_COMMAND", WARM_UP)
     settings.make_home()
     with Children() as children:
         yield WarmSpark(settings, children, said.append)
@@ -51,7 +51,7 @@ said: list[str] = []
 
 def test_a_spark_that_dies_is_started_again_after_pauses_that_grow(warm, settings, monkeypatch):
     now = time.monotonic()
-    monkeypatch.setattr(dev_server.time, "monotonic", lambda: now)
+    monkeypatch.setattr(warm_spark.time, "monotonic", lambda: now)
     warm.start(_no_progress)
     pauses = []
     for _ in range(4):
@@ -118,12 +118,12 @@ def test_each_spark_that_answers_is_warmed_up_and_no_warm_up_outlives_its_end(
 ) -> None:
     warm.start(_no_progress)
     wait_for(lambda: WARMED_UP in log_file(settings).read_text(), "the warm-up", 10)
-    wait_for(lambda: warm.children.ended(dev_server._WARM_UP) == 0, "its end", 10)
+    wait_for(lambda: warm.children.ended(warm_spark._WARM_UP) == 0, "its end", 10)
     warm.look()
-    assert warm.children.ended(dev_server._WARM_UP) is None
-    monkeypatch.setattr(dev_server, "_WARM_UP_COMMAND", ["sleep", "60"])
+    assert warm.children.ended(warm_spark._WARM_UP) is None
+    monkeypatch.setattr(warm_spark, "_WARM_UP_COMMAND", ["sleep", "60"])
     warm._warm_up()
-    child, _ = warm.children._running[dev_server._WARM_UP]
+    child, _ = warm.children._running[warm_spark._WARM_UP]
     warm.children.__exit__(None, None, None)
     assert child.returncode == -signal.SIGINT
 
@@ -133,7 +133,7 @@ def test_a_spark_whose_tasks_run_elsewhere_is_not_warmed_up_by_tables_of_this_ma
 ) -> None:
     warm.settings = replace(settings, spark_master="spark://10.0.0.1:7077")
     warm.start(_no_progress)
-    assert dev_server._WARM_UP not in warm.children._running
+    assert warm_spark._WARM_UP not in warm.children._running
 
 
 def _no_progress(_: str):

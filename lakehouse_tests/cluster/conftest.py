@@ -5,7 +5,7 @@ from uuid import uuid4
 
 import pytest
 
-from lakehouse.cli.project.sample_data import DAYS, FIRST_DAY
+from lakehouse.cli.project.demo import DAYS, FIRST_DAY
 from lakehouse.sample_data.bnpl.generator import generate
 from lakehouse.sample_data.bnpl.truth import Truth
 from lakehouse_tests.cluster.spark_cluster import running_cluster

@@ -12,7 +12,7 @@ from typing import Any
 import dagster as dg
 
 from lakehouse.cli.program import run
-from lakehouse.cli.project.sample_data import FIRST_DAY
+from lakehouse.cli.project.demo import FIRST_DAY
 from lakehouse.definitions import definitions
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.runs.instance import open_instance

@@ -4,7 +4,6 @@ import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,9 +12,6 @@ from lakehouse_tests.cli.projects import forget_below
 from lakehouse_tests.docs.markdown import ROOT
 from lakehouse_tests.docs.page import Page
 from lakehouse_tests.docs.shell import execute
-
-if TYPE_CHECKING:
-    pass
 
 
 @pytest.fixture

@@ -130,7 +130,7 @@ PARTS = (
         "For functions that write SQL: names and values, and delivered text as a value.",
         {
             "lakehouse.tables.casts": ("cast_sql",),
-            "lakehouse.tables.written_forms": (),
+            "lakehouse.tables.number_and_date_forms": (),
             "lakehouse.tables.quoting": ("identifier", "literal", "literals"),
         },
     ),

@@ -27,8 +27,8 @@ from lakehouse.orchestration.asset_specs import inputs_of
 from lakehouse.orchestration.partitions.partition_bounds import table_partitions
 from lakehouse.storage.stores import open_store
 from lakehouse.tables.feed import Feed
+from lakehouse.tables.number_and_date_forms import blank_as_null, decimal_comma
 from lakehouse.tables.rows_of import SOURCE_OF_ROW
-from lakehouse.tables.written_forms import blank_as_null, decimal_comma
 from lakehouse_tests.docs.markdown import ROOT, blocks, sections
 
 PAGES = sorted(

@@ -7,7 +7,7 @@ import pytest
 
 from lakehouse.iceberg.commit.kept_watermarks import missing_properties
 from lakehouse.iceberg.metadata.code_versions import computed_parts
-from lakehouse.iceberg.metadata.commit_properties import (
+from lakehouse.iceberg.metadata.commit_record import (
     CommitProperties,
     ComputedPart,
     parts_of,

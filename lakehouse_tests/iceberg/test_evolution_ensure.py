@@ -12,7 +12,8 @@ from lakehouse.errors import PendingChanges
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.evolve.planning import Plan, apply, create_table, ensure, plan_now
 from lakehouse.iceberg.metadata.manifests import files
-from lakehouse.iceberg.metadata.snapshots import UNCHANGED_PROPERTY, read_history
+from lakehouse.iceberg.metadata.snapshots import read_history
+from lakehouse.iceberg.metadata.unchanged_watermarks import UNCHANGED_PROPERTY
 from lakehouse.tables.quoting import literal
 from lakehouse.tables.table import Column, IcebergTable
 from lakehouse_tests.conftest import on_embedded_alone, with_format_3

@@ -12,8 +12,8 @@ from pyiceberg.types import DateType, LongType, NestedField
 
 from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.iceberg.metadata.health_measurement import measure_health
+from lakehouse.iceberg.metadata.health_metrics import PartitionKey, TableHealth
 from lakehouse.iceberg.metadata.manifests import LiveFile, dangling_deletes
-from lakehouse.iceberg.metadata.measured_health import PartitionKey, TableHealth
 from lakehouse.settings import Settings
 
 NAME = "silver.orders"

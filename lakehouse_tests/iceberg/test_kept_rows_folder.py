@@ -7,7 +7,8 @@ import pytest
 
 from lakehouse.iceberg.write.kept_rows import KeptRowsFolder, list_folders, remove_left
 from lakehouse.settings import Settings
-from lakehouse.storage.object_store import LocalObjectStore, ObjectStore
+from lakehouse.storage.local_store import LocalObjectStore
+from lakehouse.storage.object_store import ObjectStore
 from lakehouse.storage.s3 import open_bucket
 from lakehouse_tests.conftest import keep_versions
 

@@ -6,8 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from lakehouse.iceberg.metadata.commit_properties import CommitProperties
-from lakehouse.iceberg.metadata.snapshots import UNCHANGED_PROPERTY, History, Snapshot
+from lakehouse.iceberg.metadata.commit_record import CommitProperties
+from lakehouse.iceberg.metadata.snapshots import History, Snapshot
+from lakehouse.iceberg.metadata.unchanged_watermarks import UNCHANGED_PROPERTY
 from lakehouse.iceberg.read.stale_tables import has_news
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)

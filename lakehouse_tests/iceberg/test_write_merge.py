@@ -9,7 +9,8 @@ import pytest
 from pyspark.sql import DataFrame
 
 from lakehouse.iceberg.catalog.engine import Engine
-from lakehouse.iceberg.frames import frames
+from lakehouse.iceberg.evolve import row_level_mode
+from lakehouse.iceberg.frames import broadcast_joins
 from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.read.inputs import incremental, versions_of
 from lakehouse.iceberg.read.pinned_frames import rows_at
@@ -18,7 +19,6 @@ from lakehouse.iceberg.rules.unique_and_references import unique
 from lakehouse.iceberg.values.write_result import Published, Refused, Unchanged
 from lakehouse.iceberg.write import merge_rows, stage_statements
 from lakehouse.iceberg.write.write_audit_publish import write
-from lakehouse.tables import table_properties
 from lakehouse.tables.table import IcebergTable, Merge
 from lakehouse_tests.conftest import whatever_the_catalog, with_format_3
 from lakehouse_tests.examples import glue_in_test_all, repeated
@@ -77,7 +77,7 @@ def row_levels(engine: Engine) -> tuple[str, str, int]:
 def test_of_a_large_table_use_delete_files_unless_they_change_much(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, version: int
 ) -> None:
-    monkeypatch.setattr(table_properties, "LARGE_MIB", 0)
+    monkeypatch.setattr(row_level_mode, "LARGE_MIB", 0)
     table = replace(PEOPLE, format_version=version)
 
     def merge_people(file: str, *numbers: int, added: int) -> tuple[str, str, int]:
@@ -108,7 +108,7 @@ def test_of_a_large_table_use_delete_files_unless_they_change_much(
 def test_that_died_while_it_changed_much_is_put_right_by_the_next(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(table_properties, "LARGE_MIB", 0)
+    monkeypatch.setattr(row_level_mode, "LARGE_MIB", 0)
     land(engine, "a", *((str(number), f"name {number}") for number in range(20)))
     merge(engine)
     land(engine, "b", *((str(number + 100), f"name {number}") for number in range(20)))
@@ -249,12 +249,12 @@ def test_few_rows_are_merged_as_many_are(
 
 def filter_every_table(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have a merge take a table of any size for a large one, and join it as one."""
-    monkeypatch.setattr(frames, "BROADCAST_ROW_LIMIT", 0)
+    monkeypatch.setattr(broadcast_joins, "BROADCAST_ROW_LIMIT", 0)
     threshold = "spark.sql.optimizer.runtime.bloomFilter.applicationSideScanSizeThreshold"
-    monkeypatch.setitem(frames._WITH_BLOOM_FILTER, threshold, "0b")
+    monkeypatch.setitem(broadcast_joins._WITH_BLOOM_FILTER, threshold, "0b")
     # A small table would be sent to all processes.
     broadcast = "spark.sql.autoBroadcastJoinThreshold"
-    monkeypatch.setitem(frames._WITH_BLOOM_FILTER, broadcast, "-1")
+    monkeypatch.setitem(broadcast_joins._WITH_BLOOM_FILTER, broadcast, "-1")
 
 
 def some_people(engine: Engine, *rows: tuple[str | None, int]) -> DataFrame:

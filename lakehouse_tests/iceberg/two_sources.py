@@ -15,6 +15,7 @@ import pytest
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.commit import branch
 from lakehouse.iceberg.commit.snapshot_properties import session_with
+from lakehouse.iceberg.evolve import row_level_mode
 from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.read.inputs import (
     Input,
@@ -33,7 +34,6 @@ from lakehouse.iceberg.values.write_context import Partitions, Run
 from lakehouse.iceberg.values.write_result import Refused
 from lakehouse.iceberg.write import user_removals
 from lakehouse.iceberg.write.write_audit_publish import write
-from lakehouse.tables import table_properties
 from lakehouse.tables.table import (
     Append,
     Column,
@@ -197,9 +197,9 @@ class TwoSources:
             quarantine.
         """
         if self.row_levels != "whole files":
-            patch.setattr(table_properties, "LARGE_MIB", 0)
+            patch.setattr(row_level_mode, "LARGE_MIB", 0)
         if self.row_levels == "delete files":
-            patch.setattr(table_properties, "MOST_CHANGED", math.inf)
+            patch.setattr(row_level_mode, "MOST_CHANGED", math.inf)
         for step in steps:
             if isinstance(step, Compute):
                 self._compute(step, patch)

@@ -12,7 +12,7 @@ from lakehouse.ingestion.collect import collect_files
 from lakehouse.ingestion.collected_files import Delivery
 from lakehouse.ingestion.feed_lock import lock_feed
 from lakehouse.ingestion.staging.staged_rows import HASH_LENGTH
-from lakehouse.storage.object_store import LocalObjectStore
+from lakehouse.storage.local_store import LocalObjectStore
 from lakehouse.tables.feed import Feed, FeedColumn
 
 FRUITS = Feed("fruits", ["id", "fruit", "berry"], "bronze.raw_fruits")

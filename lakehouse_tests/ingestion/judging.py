@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lakehouse.ingestion.collect import collect_files
 from lakehouse.ingestion.feed_lock import lock_feed
-from lakehouse.storage.object_store import LocalObjectStore
+from lakehouse.storage.local_store import LocalObjectStore
 from lakehouse_tests.ingestion.conftest import FRUITS
 
 

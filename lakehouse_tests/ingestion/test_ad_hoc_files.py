@@ -17,7 +17,7 @@ from lakehouse.ingestion.ad_hoc_files import (
     select_store,
 )
 from lakehouse.settings import Settings
-from lakehouse.storage.object_store import LocalObjectStore
+from lakehouse.storage.local_store import LocalObjectStore
 from lakehouse.storage.stores import open_store
 from lakehouse_tests.ingestion.conftest import FRUITS
 

@@ -9,7 +9,7 @@ import pytest
 
 from lakehouse.ingestion.collect import collect_files, list_waiting, list_waiting_now
 from lakehouse.ingestion.feed_lock import lock_feed
-from lakehouse.storage.object_store import LocalObjectStore
+from lakehouse.storage.local_store import LocalObjectStore
 from lakehouse.tables.feed import Feed
 from lakehouse_tests.ingestion.conftest import FRUITS, Inbox
 

@@ -6,7 +6,8 @@ from lakehouse.errors import LakehouseError
 from lakehouse.ingestion.archive import archive_files
 from lakehouse.ingestion.collect import collect_files
 from lakehouse.ingestion.feed_lock import lock_feed
-from lakehouse.storage.object_store import LocalObjectStore, StoredObject
+from lakehouse.storage.local_store import LocalObjectStore
+from lakehouse.storage.object_store import StoredObject
 from lakehouse_tests.ingestion.conftest import FRUITS, files
 
 ROW = "id,fruit,berry\n1,Apple,false\n"

@@ -22,7 +22,6 @@ from lakehouse.iceberg.erasure.suppression_list import SuppressionList
 from lakehouse.ingestion.collect import collect_files
 from lakehouse.ingestion.collected_files import Delivery
 from lakehouse.ingestion.feed_lock import lock_feed
-from lakehouse.ingestion.found_rows import SuppressedRows
 from lakehouse.ingestion.staging.executor_reading import (
     ExecutorReading,
     Reading,
@@ -31,6 +30,7 @@ from lakehouse.ingestion.staging.executor_reading import (
 from lakehouse.ingestion.staging.executor_task import ExecutorTask, FileOutcome, NumberedFile
 from lakehouse.ingestion.staging.staged_files import FileConverter
 from lakehouse.ingestion.staging.staged_rows import open_staging
+from lakehouse.ingestion.suppressed_rows import SuppressedRows
 from lakehouse.spark.executor_archive import archive_file
 from lakehouse.spark.project_code import package_zip
 from lakehouse.storage import s3

@@ -15,9 +15,10 @@ import zstandard
 from pyarrow import parquet
 
 from lakehouse.errors import DeclarationError, FileRejected
-from lakehouse.ingestion.found_rows import SuppressedRows, find_rows
+from lakehouse.ingestion.found_rows import find_rows
 from lakehouse.ingestion.readers.arrow_types import declared_type
 from lakehouse.ingestion.readers.file_formats import READERS, open_reader, write_without_rows
+from lakehouse.ingestion.suppressed_rows import SuppressedRows
 from lakehouse.tables.feed import FORMATS, Feed, FeedColumn, uncompressed
 
 pytestmark = pytest.mark.unit

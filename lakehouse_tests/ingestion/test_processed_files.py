@@ -10,7 +10,7 @@ from lakehouse.ingestion.archive import archive_files
 from lakehouse.ingestion.collect import collect_files
 from lakehouse.ingestion.delivery_decisions import reject
 from lakehouse.ingestion.feed_lock import lock_feed
-from lakehouse.storage.object_store import LocalObjectStore
+from lakehouse.storage.local_store import LocalObjectStore
 from lakehouse_tests.ingestion.conftest import FRUITS, Inbox, files
 
 ROW = "id,fruit,berry\n1,Apple,false\n"

@@ -20,7 +20,7 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import DateType, IntegerType, NestedField
 
 from lakehouse.definitions import FEEDS, PROJECT, TABLES, definitions
-from lakehouse.iceberg.metadata.snapshots import UNCHANGED_PROPERTY
+from lakehouse.iceberg.metadata.unchanged_watermarks import UNCHANGED_PROPERTY
 from lakehouse.iceberg.read.inputs import latest
 from lakehouse.ingestion.collect import Waiting, list_waiting
 from lakehouse.ingestion.sensors import feed_sensors

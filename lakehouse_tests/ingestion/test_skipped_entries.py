@@ -16,7 +16,8 @@ from lakehouse.ingestion.skipped_entries import (
 )
 from lakehouse.orchestration.incident_reports import read_reports
 from lakehouse.settings import Settings
-from lakehouse.storage.object_store import LocalObjectStore, PassedOver
+from lakehouse.storage.local_store import LocalObjectStore
+from lakehouse.storage.object_store import PassedOver
 from lakehouse_tests.ingestion.conftest import FRUITS
 
 ROW = "id,fruit,berry\n1,Apple,false\n"

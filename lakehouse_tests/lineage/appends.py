@@ -9,7 +9,7 @@ from typing import Any
 
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.write.append_without_spark import DIRECT_APPENDS, append_once
-from lakehouse.lineage.open_lineage import EventLog, OpenLineageEvents
+from lakehouse.lineage.send_events import EventLog, OpenLineageEvents
 from lakehouse.orchestration.deployment import open_engine
 from lakehouse.settings import Settings
 from lakehouse.tables.table import Append, Column, IcebergTable

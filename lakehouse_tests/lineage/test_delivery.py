@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from lakehouse.lineage import open_lineage
-from lakehouse.lineage.open_lineage import send_waiting
+from lakehouse.lineage import send_events
+from lakehouse.lineage.send_events import send_waiting
 from lakehouse.settings import Settings
 from lakehouse_tests.alerts.receiver import Receiver, receiving
 from lakehouse_tests.lineage.appends import append, engine_at, events
@@ -47,7 +47,7 @@ def test_pending_events_are_sent_after_a_failure(
     send_waiting(sending)
     assert address.bodies == [], "The next request is later."
 
-    monkeypatch.setattr(open_lineage, "PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(send_events, "PAUSE_SECONDS", 0.0)
     append(engine_at(sending), "b")
 
     assert address.bodies == events(sending.openlineage_file)
@@ -68,7 +68,7 @@ def test_a_redirect_is_no_delivery(
     append(engine_at(sending), "a")
 
     assert address.taken == [], "The key is not forwarded."
-    monkeypatch.setattr(open_lineage, "PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(send_events, "PAUSE_SECONDS", 0.0)
     send_waiting(sending)
     assert address.bodies == events(sending.openlineage_file)
 
@@ -77,13 +77,13 @@ def test_a_redirect_is_no_delivery(
 def test_after_two_rotations_the_remaining_files_are_sent(
     sending: Settings, address: Receiver, monkeypatch: pytest.MonkeyPatch, responses: list[int]
 ) -> None:
-    monkeypatch.setattr(open_lineage, "PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(send_events, "PAUSE_SECONDS", 0.0)
     log = engine_at(sending).listener.log
     log.append({"eventType": "1"})
     log.append({"eventType": "2"})
     address.responses = responses
     send_waiting(sending)
-    monkeypatch.setattr(open_lineage, "MAX_BYTES", 1)
+    monkeypatch.setattr(send_events, "MAX_BYTES", 1)
     for kind in ("3", "4"):
         log.append({"eventType": kind})
         address.responses = [503]

@@ -12,12 +12,12 @@ import pytest
 
 from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.iceberg.values.write_result import Refused
-from lakehouse.lineage.events import EventMaker
+from lakehouse.lineage.event_facets import EventMaker
 from lakehouse.lineage.names import DatasetNames
-from lakehouse.lineage.open_lineage import EventLog
+from lakehouse.lineage.send_events import EventLog
 from lakehouse.settings import Settings
 from lakehouse_tests.lineage.appends import append, engine_at
-from lakehouse_tests.lineage.test_events import PUBLISHED, RESULTS, VISITS, WRITE
+from lakehouse_tests.lineage.test_event_facets import PUBLISHED, RESULTS, VISITS, WRITE
 
 pytestmark = pytest.mark.unit
 

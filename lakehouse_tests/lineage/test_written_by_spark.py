@@ -13,7 +13,7 @@ from lakehouse.iceberg.rules.rows import between, not_null
 from lakehouse.iceberg.values.write_result import Published, Refused, Unchanged
 from lakehouse.iceberg.write.write_audit_publish import Run, write
 from lakehouse.iceberg.write.write_preview import preview
-from lakehouse.lineage.open_lineage import OpenLineageEvents
+from lakehouse.lineage.send_events import OpenLineageEvents
 from lakehouse.settings import Settings
 from lakehouse.tables.table import Append, Column, IcebergTable, Merge
 from lakehouse_tests.iceberg.declarations import rows_of

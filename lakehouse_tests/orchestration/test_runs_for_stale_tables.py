@@ -15,7 +15,7 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import DateType, NestedField
 
 from lakehouse.iceberg.commit.branch import new_write_id
-from lakehouse.iceberg.metadata.commit_properties import CommitProperties
+from lakehouse.iceberg.metadata.commit_record import CommitProperties
 from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.read.inputs import latest
 from lakehouse.orchestration.asset_keys import asset_key

@@ -11,7 +11,7 @@ from lakehouse.scaffolding.column_readings import reading_of
 from lakehouse.scaffolding.feed_plan import PlannedColumn
 from lakehouse.scaffolding.feed_text import conversion
 from lakehouse.scaffolding.sampled_column import NOTHING, profile_column
-from lakehouse.tables import written_forms
+from lakehouse.tables import number_and_date_forms
 from lakehouse.tables.casts import cast_sql
 from lakehouse_tests.examples import examples
 
@@ -74,7 +74,7 @@ def read(name: str, texts: list[str]) -> PlannedColumn:
 def typed_sql(column: str, planned: PlannedColumn) -> str:
     delivered = replace(planned, name=column, profile=replace(planned.profile, name=column))
     code = conversion(delivered) or repr(column)
-    return cast_sql(eval(code, vars(written_forms).copy()), planned.type)
+    return cast_sql(eval(code, vars(number_and_date_forms).copy()), planned.type)
 
 
 def merged(name: str, texts: list[str], values: list[object]) -> dict[object, list[str]]:

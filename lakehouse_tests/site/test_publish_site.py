@@ -9,7 +9,7 @@ import pytest
 from lakehouse.errors import UsageError
 from lakehouse.site.publish_site import LISTING, PublicFolder, publish_site
 from lakehouse.site.site_job import open_destination
-from lakehouse.storage.object_store import LocalObjectStore
+from lakehouse.storage.local_store import LocalObjectStore
 from lakehouse_tests.site.test_pages import Read
 
 PAGE = '<a href="{}">x</a>'

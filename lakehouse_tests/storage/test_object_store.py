@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from lakehouse.errors import UsageError
-from lakehouse.storage.object_store import LocalObjectStore, ObjectStore, is_finished
+from lakehouse.storage.local_store import LocalObjectStore
+from lakehouse.storage.object_store import ObjectStore
 from lakehouse.storage.stores import open_store
+from lakehouse.storage.unfinished_files import is_finished
 
 
 @pytest.fixture

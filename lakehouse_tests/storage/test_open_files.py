@@ -6,7 +6,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from lakehouse.storage.object_store import is_open_for_writing
+from lakehouse.storage.unfinished_files import is_open_for_writing
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="Linux alone tells who has a file open"

@@ -12,7 +12,7 @@ from lakehouse.cli.project.doctor_checks import findings
 from lakehouse.iceberg.values.write_result import Published
 from lakehouse.ingestion.land import land
 from lakehouse.orchestration.runs.instance import open_instance
-from lakehouse.storage.object_store import LocalObjectStore
+from lakehouse.storage.local_store import LocalObjectStore
 from lakehouse.tables.feed import bronze_table
 from lakehouse_tests.ingestion.conftest import FRUITS, Inbox
 

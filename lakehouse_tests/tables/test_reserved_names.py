@@ -10,8 +10,9 @@ import lakehouse
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.rules.rows import not_null
 from lakehouse.tables.feed import INGEST_COLUMNS, Feed, FeedColumn, is_own_name
-from lakehouse.tables.layout_validation import INGEST_NAMES, QUARANTINE_NAMES, reserved_for
+from lakehouse.tables.quarantine_columns import QUARANTINE_NAMES
 from lakehouse.tables.table import SOURCE_COLUMNS, Column, IcebergTable, Merge
+from lakehouse.tables.table_validation import INGEST_NAMES, reserved_for
 
 pytestmark = pytest.mark.unit
 RESERVED = {

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from lakehouse.iceberg.commit.branch import begun_at, blocked_branch
-from lakehouse.iceberg.metadata.measured_health import (
+from lakehouse.iceberg.metadata.health_metrics import (
     PartitionHealth,
     PartitionKey,
     RefHealth,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakehouse.iceberg.metadata.measured_health import (
+from lakehouse.iceberg.metadata.health_metrics import (
     PartitionHealth,
     RefHealth,
     SnapshotPin,

@@ -16,7 +16,7 @@ import pytest
 from lakehouse.definitions import TABLES
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.metadata.health_measurement import read_table_health
-from lakehouse.iceberg.metadata.measured_health import SnapshotPin
+from lakehouse.iceberg.metadata.health_metrics import SnapshotPin
 from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.runs.instance import open_instance

@@ -8,7 +8,7 @@ import pytest
 
 from lakehouse.cli.tables.maintain import _print_plan
 from lakehouse.iceberg.commit.branch import audit_branch
-from lakehouse.iceberg.metadata.measured_health import RefHealth, SnapshotPin, TableHealth
+from lakehouse.iceberg.metadata.health_metrics import RefHealth, SnapshotPin, TableHealth
 from lakehouse.iceberg.upkeep.step_result import StepName
 from lakehouse.upkeep.planner import Known, plan_upkeep
 from lakehouse.upkeep.upkeep_plan import PlannedStep, UpkeepPlan

@@ -4,57 +4,20 @@ import json
 import logging
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from lakehouse.cli.call_context import State, command, plain_name, verbose_option
-from lakehouse.cli.options import ShowGroup, by_option, future_timestamp, why_option
+from lakehouse.cli.call_context import State, command, verbose_option
+from lakehouse.cli.options import ShowGroup, by_option, why_option
 from lakehouse.cli.output.cell_values import columns_named, plain_json, utc_seconds
 from lakehouse.cli.output.printing import count, table
 from lakehouse.cli.output.record_output import print_records, table_or_json, text_or_json
-from lakehouse.errors import LakehouseError, UsageError
+from lakehouse.errors import LakehouseError
 
 if TYPE_CHECKING:
     from lakehouse.alerts.alert_state import AlertState
     from lakehouse.alerts.incidents import Alert
-
-
-@command("mute")
-@click.argument("name", metavar="TABLE")
-@click.option("--until", metavar="MOMENT", help="When it ends: 2h, or 2026-12-01T08:00+08:00.")
-@why_option("Why; it is shown with the alerts.", required=False)
-@by_option
-@click.option("--off", is_flag=True, help="End it now.")
-def mute(state: State, name: str, until: str | None, why: str, by: str, off: bool) -> None:
-    """Send no alert of a table until a moment.
-
-    TABLE may be a pattern, such as 'silver.*'. Meanwhile alerts are recorded, and sent at the
-    end if their incidents are still open.
-    """
-    from lakehouse.alerts.alert_state import Mute
-    from lakehouse.alerts.operator_actions import set_mute
-
-    now, muted = datetime.now(UTC), _muted_tables(state, name)
-    if off == (until is not None):
-        raise UsageError("Until when? Expected --until with a moment, or --off.")
-    ends = now if off else future_timestamp("--until", until or "", now)
-    known = set_mute(state.settings, Mute(muted, ends, by, why, now))
-    if not off:
-        click.echo(f"{muted} is muted until {utc_seconds(ends)}; it ends by itself.")
-        return
-    click.echo(f"{muted} is not muted any more.")
-    for mute in known.current_mutes(now):
-        click.echo(f"{mute.table} is still muted until {utc_seconds(mute.until)}.")
-
-
-def _muted_tables(state: State, name: str) -> str:
-    if "*" not in name:
-        return state.declared_table(name).name
-    if not any(fnmatchcase(known, plain_name(name)) for known in state.declared):
-        raise UsageError(f"{name} is the pattern of no table; expected such as 'silver.*'.")
-    return plain_name(name)
 
 
 _SHOWN = 20

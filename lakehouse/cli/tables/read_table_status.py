@@ -11,7 +11,7 @@ from lakehouse.iceberg.catalog.damaged_metadata import explain_table
 from lakehouse.iceberg.catalog.iceberg_release import IcebergRelease
 from lakehouse.iceberg.evolve.planning import plan
 from lakehouse.iceberg.metadata.health_measurement import measure_health
-from lakehouse.iceberg.metadata.measured_health import TableHealth
+from lakehouse.iceberg.metadata.health_metrics import TableHealth
 from lakehouse.iceberg.metadata.snapshots import History, Snapshot, history_of
 from lakehouse.iceberg.metadata.table_state import TableState, state_of
 

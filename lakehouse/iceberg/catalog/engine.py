@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.iceberg.values.write_events import NO_LISTENER, WriteListener
-from lakehouse.storage.object_store import LocalObjectStore, ObjectStore
+from lakehouse.storage.local_store import LocalObjectStore
+from lakehouse.storage.object_store import ObjectStore
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -5,15 +5,13 @@ the input would be read again in full. An empty commit on main repeats the water
 compaction cannot, since it accepts no properties.
 """
 
-import json
-
 from lakehouse.errors import TableNotFound
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.commit.branch import new_write_id
 from lakehouse.iceberg.commit.snapshot_properties import commit_without_rows
 from lakehouse.iceberg.metadata.code_versions import computed_parts, is_complete_on_main
-from lakehouse.iceberg.metadata.commit_properties import CommitProperties, Kind
-from lakehouse.iceberg.metadata.snapshots import UNCHANGED_PROPERTY, History, history_of
+from lakehouse.iceberg.metadata.commit_record import CommitProperties, Kind
+from lakehouse.iceberg.metadata.snapshots import History, history_of
 
 
 def carry_watermarks(engine: Engine, table: str) -> bool:
@@ -70,8 +68,7 @@ def carried_properties(history: History, kind: Kind) -> CommitProperties:
 
 
 def _watermarks(history: History) -> dict[str, int]:
-    recorded = json.loads(history.properties.get(UNCHANGED_PROPERTY, "{}")).get("inputs", {})
-    sources = set(recorded)
+    sources = set(history.unchanged_run.inputs)
     for snapshot in history.line:
         if snapshot.commit:
             sources.update(snapshot.commit.inputs)

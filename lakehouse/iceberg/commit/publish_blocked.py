@@ -9,7 +9,7 @@ from lakehouse.iceberg.commit import branch
 from lakehouse.iceberg.commit.lock import table_lock
 from lakehouse.iceberg.commit.snapshot_properties import commit_without_rows
 from lakehouse.iceberg.commit.write_notifications import notifying, published_of
-from lakehouse.iceberg.metadata.commit_properties import PREFIX, CommitProperties
+from lakehouse.iceberg.metadata.commit_record import PREFIX, CommitProperties
 from lakehouse.iceberg.metadata.snapshots import History, Snapshot, read_history
 from lakehouse.iceberg.values.write_context import Run
 from lakehouse.iceberg.values.write_events import BegunWrite

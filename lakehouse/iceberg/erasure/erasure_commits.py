@@ -8,7 +8,7 @@ from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.commit.branch import new_write_id
 from lakehouse.iceberg.commit.kept_watermarks import carried_properties
-from lakehouse.iceberg.metadata.commit_properties import PREFIX, CommitProperties
+from lakehouse.iceberg.metadata.commit_record import PREFIX, CommitProperties
 from lakehouse.iceberg.metadata.partition_metadata import values_changed_by
 from lakehouse.iceberg.metadata.snapshots import MAIN, History, Snapshot, read_history
 

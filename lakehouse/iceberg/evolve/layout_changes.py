@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 
+from lakehouse.iceberg.evolve.row_level_mode import ChosenRowLevel, choose_for_table, is_chosen
 from lakehouse.iceberg.evolve.schema_steps import Change, DeniedChange, Order, Step
 from lakehouse.iceberg.metadata.table_state import TableState
 from lakehouse.tables.declaration import RowLevel
@@ -16,9 +17,6 @@ from lakehouse.tables.table_properties import (
     COPY_ON_WRITE,
     DELETE_PROPERTY,
     ROW_LEVEL_PROPERTIES,
-    ChosenRowLevel,
-    choose_for_table,
-    is_chosen,
     table_properties,
 )
 

@@ -1,6 +1,5 @@
 """Plan of a table's evolution to its declaration, and its execution."""
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -20,22 +19,19 @@ from lakehouse.iceberg.evolve.layout_changes import (
     upgrade_format,
 )
 from lakehouse.iceberg.evolve.matched_columns import renamed_columns
+from lakehouse.iceberg.evolve.row_level_mode import VECTORS_SINCE
 from lakehouse.iceberg.evolve.schema_changes import schema_changes
 from lakehouse.iceberg.evolve.schema_steps import DeniedChange, Order, Step
 from lakehouse.iceberg.metadata.code_versions import computed_parts, recorded_code_version
-from lakehouse.iceberg.metadata.commit_properties import CommitProperties
-from lakehouse.iceberg.metadata.snapshots import UNCHANGED_PROPERTY, History, read_history
+from lakehouse.iceberg.metadata.commit_record import CommitProperties
+from lakehouse.iceberg.metadata.snapshots import History, read_history
 from lakehouse.iceberg.metadata.table_locations import create_namespace, new_location
 from lakehouse.iceberg.metadata.table_state import TableState, read_state
 from lakehouse.iceberg.metadata.type_conversion import iceberg_type
 from lakehouse.tables import types
 from lakehouse.tables.partitioning import Transform
 from lakehouse.tables.table import SOURCE_COLUMNS, IcebergTable
-from lakehouse.tables.table_properties import (
-    VECTORS_SINCE,
-    metrics_properties,
-    table_properties,
-)
+from lakehouse.tables.table_properties import metrics_properties, table_properties
 from lakehouse.tables.upkeep import in_days
 
 if TYPE_CHECKING:
@@ -479,6 +475,5 @@ def _commit_schema(engine: Engine, table: IcebergTable, run_id: str) -> None:
 
 def _recorded_watermarks(history: History) -> dict[str, int]:
     """Return the watermarks of the current snapshot's record, which a commit invalidates."""
-    recorded = json.loads(history.properties.get(UNCHANGED_PROPERTY, "{}")).get("inputs", {})
-    watermarks = {source: history.watermark(source) for source in recorded}
+    watermarks = {source: history.watermark(source) for source in history.unchanged_run.inputs}
     return {source: mark for source, mark in watermarks.items() if mark is not None}

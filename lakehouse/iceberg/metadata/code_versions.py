@@ -4,21 +4,18 @@ They follow a rollback. Before upkeep expires commits, an empty commit carries t
 forward. Commits that other tools expire are unknown afterwards.
 """
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from lakehouse.iceberg.metadata.commit_properties import (
+from lakehouse.iceberg.metadata.commit_record import (
     UNKNOWN_CODE,
     CommitProperties,
     ComputedPart,
 )
-from lakehouse.iceberg.metadata.snapshots import UNCHANGED_PROPERTY, History, Snapshot
+from lakehouse.iceberg.metadata.snapshots import History, Snapshot
 from lakehouse.iceberg.values.value_ranges import ValueRange, joined, text
 
-CODE_VERSION_KEY = "code_version"
-"""Key in the record of an unchanged run: the code version of the existing rows."""
 _Parts = tuple[ComputedPart, ...]
 
 
@@ -30,11 +27,9 @@ def computed_parts(history: History) -> _Parts:
 
 def recorded_code_version(history: History) -> str:
     """Return the code version recorded for an unchanged run on main; empty if there is none."""
-    recorded = json.loads(history.properties.get(UNCHANGED_PROPERTY, "{}"))
-    main = history.main
-    is_current = main is not None and recorded.get("snapshot") == str(main.snapshot_id)
-    version: str = recorded.get(CODE_VERSION_KEY, "") if is_current else ""
-    return version
+    main, unchanged = history.main, history.unchanged_run
+    is_current = main is not None and unchanged.snapshot_id == main.snapshot_id
+    return unchanged.code_version if is_current else ""
 
 
 def is_complete_on_main(history: History) -> bool:

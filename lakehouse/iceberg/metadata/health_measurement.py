@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.catalog.damaged_metadata import explain_table
 from lakehouse.iceberg.catalog.engine import Engine
-from lakehouse.iceberg.metadata.manifests import (
-    LiveFile,
-    dangling_deletes,
-    read_live_files,
-    read_manifests,
-)
-from lakehouse.iceberg.metadata.measured_health import (
-    SMALL_SHARE,
+from lakehouse.iceberg.metadata.health_metrics import (
     PartitionHealth,
     PartitionKey,
     RefHealth,
     SnapshotPin,
     TableHealth,
 )
+from lakehouse.iceberg.metadata.manifests import (
+    LiveFile,
+    dangling_deletes,
+    read_live_files,
+    read_manifests,
+)
+from lakehouse.iceberg.metadata.small_files import is_small
 from lakehouse.iceberg.metadata.snapshots import MAIN, History, history_of
 from lakehouse.iceberg.metadata.table_locations import (
     LocationFile,
@@ -85,7 +85,7 @@ def measure_health(
         format_version=table.metadata.format_version,
         default_spec_id=table.spec().spec_id,
         target_bytes=target_bytes,
-        partitions=_partitions(files, history, SMALL_SHARE * target_bytes),
+        partitions=_partitions(files, history, target_bytes),
         file_sizes=_size_spread(files),
         snapshot_times=tuple(
             sorted(snapshot.committed_at for snapshot in history.snapshots.values())
@@ -101,14 +101,14 @@ def measure_health(
 
 
 def _partitions(
-    files: Sequence[LiveFile], history: History, small_below: float
+    files: Sequence[LiveFile], history: History, target_bytes: int
 ) -> tuple[PartitionHealth, ...]:
     dangling = set(dangling_deletes(files))
     by_key: dict[PartitionKey, list[LiveFile]] = {}
     for file in files:
         by_key.setdefault(file.partition, []).append(file)
     keys = sorted(by_key, key=lambda key: (key.spec_id, repr(key.values)))
-    return tuple(_partition(key, by_key[key], dangling, history, small_below) for key in keys)
+    return tuple(_partition(key, by_key[key], dangling, history, target_bytes) for key in keys)
 
 
 def _partition(
@@ -116,10 +116,10 @@ def _partition(
     files: Sequence[LiveFile],
     dangling: set[LiveFile],
     history: History,
-    small_below: float,
+    target_bytes: int,
 ) -> PartitionHealth:
     data = [file for file in files if file.content == "data"]
-    small = [file for file in data if file.size_bytes < small_below]
+    small = [file for file in data if is_small(file.size_bytes, target_bytes)]
     deletes = [file for file in files if file.content != "data"]
     needed = [file for file in deletes if file not in dangling]
     paths = "\n".join(sorted(file.path for file in files))

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 from lakehouse.iceberg.catalog.engine import Engine
-from lakehouse.iceberg.metadata.measured_health import PartitionKey
+from lakehouse.iceberg.metadata.health_metrics import PartitionKey
 
 if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile, ManifestEntry, ManifestFile

@@ -1,6 +1,5 @@
 """A table's snapshots, refs and commit properties as values; no JVM."""
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
@@ -11,8 +10,7 @@ from typing import TYPE_CHECKING
 from lakehouse.errors import SnapshotNotFound
 from lakehouse.iceberg.catalog.damaged_metadata import explain_table
 from lakehouse.iceberg.catalog.engine import Engine
-from lakehouse.iceberg.metadata.commit_properties import (
-    PREFIX,
+from lakehouse.iceberg.metadata.commit_record import (
     REJECTED_SHA256,
     CommitProperties,
 )
@@ -22,6 +20,7 @@ from lakehouse.iceberg.metadata.manifests import (
     read_live_files,
     read_manifests,
 )
+from lakehouse.iceberg.metadata.unchanged_watermarks import UnchangedRun
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
@@ -58,8 +57,6 @@ def _positions_in(table: "Table", delete_file: LiveFile, paths: AbstractSet[str]
 
 
 MAIN = "main"
-UNCHANGED_PROPERTY = f"{PREFIX}unchanged"
-"""Table property: inputs of the last unchanged run, and main's snapshot at that time."""
 
 
 @dataclass(frozen=True)
@@ -152,6 +149,11 @@ class History:
         """Main and its retained ancestors, newest first."""
         return tuple(self.ancestors(self.refs.get(MAIN)))
 
+    @cached_property
+    def unchanged_run(self) -> UnchangedRun:
+        """The last run that changed no row; main can have moved since."""
+        return UnchangedRun.from_properties(self.properties)
+
     @property
     def last_write(self) -> Snapshot | None:
         """The newest snapshot that rows were written by, without compaction and evolution."""
@@ -199,12 +201,9 @@ class History:
         """Return the snapshot of `source` that main was last computed from."""
         if self.main is None:
             return None
-        checked = json.loads(self.properties.get(UNCHANGED_PROPERTY, "{}"))
-        if (
-            checked.get("snapshot") == str(self.main.snapshot_id)
-            and source in checked["inputs"]
-        ):
-            return int(checked["inputs"][source])
+        unchanged = self.unchanged_run
+        if unchanged.snapshot_id == self.main.snapshot_id and source in unchanged.inputs:
+            return unchanged.inputs[source]
         for snapshot in self.line:
             if snapshot.commit and source in snapshot.commit.inputs:
                 return snapshot.commit.inputs[source]

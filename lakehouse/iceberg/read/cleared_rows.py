@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.catalog.engine import Engine
-from lakehouse.iceberg.metadata.commit_properties import PREFIX
+from lakehouse.iceberg.metadata.commit_record import PREFIX
 from lakehouse.iceberg.read.pinned_frames import read_main
 from lakehouse.tables.table import SOURCE_COLUMNS, Column, IcebergTable, Merge
 

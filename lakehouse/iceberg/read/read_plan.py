@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from lakehouse.iceberg.catalog.engine import Engine
-from lakehouse.iceberg.metadata.commit_properties import CommitProperties
+from lakehouse.iceberg.metadata.commit_record import CommitProperties
 from lakehouse.iceberg.metadata.snapshots import History, read_history
 from lakehouse.iceberg.read.inputs import SINCE, Input
 from lakehouse.iceberg.read.pinned_inputs import partition_appends, pin

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.catalog.engine import Engine
-from lakehouse.iceberg.metadata.commit_properties import CommitProperties
+from lakehouse.iceberg.metadata.commit_record import CommitProperties
 from lakehouse.iceberg.metadata.partition_metadata import changed_values, partition_fields
 from lakehouse.iceberg.metadata.snapshots import History, read_history
 from lakehouse.iceberg.read.inputs import Input

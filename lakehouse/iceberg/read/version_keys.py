@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
-from lakehouse.iceberg.frames.frames import with_keys
+from lakehouse.iceberg.frames.broadcast_joins import with_keys
 from lakehouse.tables.quoting import between, identifier, in_values
 from lakehouse.tables.table import IcebergTable, Versions
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.frames.frames import union_all
-from lakehouse.iceberg.metadata.commit_properties import PREFIX, REJECTED_SHA256, TAKES_OUT
+from lakehouse.iceberg.metadata.commit_record import PREFIX, REJECTED_SHA256, TAKES_OUT
 from lakehouse.iceberg.metadata.snapshots import History, Snapshot, read_history
 from lakehouse.iceberg.metadata.table_state import names_at
 from lakehouse.iceberg.metadata.type_conversion import of_spark

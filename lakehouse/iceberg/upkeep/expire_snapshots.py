@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.commit.branch import is_of_write
 from lakehouse.iceberg.commit.kept_watermarks import carry_watermarks
-from lakehouse.iceberg.metadata.measured_health import SnapshotPin
+from lakehouse.iceberg.metadata.health_metrics import SnapshotPin
 from lakehouse.iceberg.metadata.snapshots import (
     MAIN,
     History,

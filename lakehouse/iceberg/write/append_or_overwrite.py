@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.errors import UsageError
-from lakehouse.iceberg.frames.frames import with_keys, without_keys
+from lakehouse.iceberg.frames.broadcast_joins import with_keys, without_keys
 from lakehouse.iceberg.frames.parallel_jobs import concurrently
 from lakehouse.iceberg.metadata.snapshots import Snapshot
 from lakehouse.iceberg.read.pinned_frames import read_main, rows_at, rows_between

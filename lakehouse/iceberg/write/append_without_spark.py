@@ -25,7 +25,7 @@ from lakehouse.iceberg.commit.write_notifications import (
     report_unfinished,
 )
 from lakehouse.iceberg.evolve import planning
-from lakehouse.iceberg.metadata.commit_properties import CommitProperties
+from lakehouse.iceberg.metadata.commit_record import CommitProperties
 from lakehouse.iceberg.metadata.snapshots import MAIN, history_of
 from lakehouse.iceberg.values.write_context import Run
 from lakehouse.iceberg.values.write_events import BegunWrite

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.commit.branch import blocked_branch, kept_until
 from lakehouse.iceberg.commit.snapshot_properties import set_property, unset_property
-from lakehouse.iceberg.metadata.commit_properties import PREFIX
+from lakehouse.iceberg.metadata.commit_record import PREFIX
 from lakehouse.iceberg.metadata.snapshots import History
 from lakehouse.iceberg.write.kept_rows import KeptRowsFolder, stage_rows
 from lakehouse.iceberg.write.quarantine_writes import keys_to_remove, take_out

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lakehouse.iceberg.frames.frames import (
+from lakehouse.iceberg.frames.broadcast_joins import (
     BROADCAST_KEY_LIMIT,
     BROADCAST_ROW_LIMIT,
     same_key,

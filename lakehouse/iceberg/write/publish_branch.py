@@ -1,21 +1,19 @@
 """End of a staged write: publish, keep the blocked candidate, or report that nothing changed."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from lakehouse.iceberg.commit import branch
 from lakehouse.iceberg.commit.commit_retries import FenceLost
 from lakehouse.iceberg.commit.snapshot_properties import set_property
 from lakehouse.iceberg.commit.write_notifications import published_of
 from lakehouse.iceberg.metadata.code_versions import (
-    CODE_VERSION_KEY,
     computed_parts,
     recorded_code_version,
 )
-from lakehouse.iceberg.metadata.commit_properties import ComputedPart
-from lakehouse.iceberg.metadata.snapshots import UNCHANGED_PROPERTY, History, Snapshot
+from lakehouse.iceberg.metadata.commit_record import ComputedPart
+from lakehouse.iceberg.metadata.snapshots import History, Snapshot
+from lakehouse.iceberg.metadata.unchanged_watermarks import UNCHANGED_PROPERTY, UnchangedRun
 from lakehouse.iceberg.rules.evaluation import evaluate_age
 from lakehouse.iceberg.values.write_result import (
     Published,
@@ -116,8 +114,7 @@ def keep_blocked(attempt: Attempt, candidate_id: int) -> str:
 def remember_unchanged(attempt: Attempt) -> None:
     """Record the inputs and the code version of a write that changed no row, in a property.
 
-    Without it, the same input would be read each time. It names the snapshot of main that it
-    applies to, so that a rollback invalidates it.
+    Without it, the same input would be read each time.
     """
     history = attempt.history()
     inputs, code_version = attempt.properties.inputs, _code_of_all(attempt)
@@ -130,13 +127,9 @@ def remember_unchanged(attempt: Attempt) -> None:
     is_computed = not code_version or parts == (ComputedPart(frozenset({code_version})),)
     if is_read and is_computed:
         return
-    record: dict[str, Any] = {
-        "snapshot": str(history.main.snapshot_id),
-        "inputs": {source: str(pinned) for source, pinned in inputs.items()},
-    }
-    if code_version or recorded_code_version(history):
-        record[CODE_VERSION_KEY] = code_version or recorded_code_version(history)
-    set_property(attempt.engine, attempt.table.name, UNCHANGED_PROPERTY, json.dumps(record))
+    code_version = code_version or recorded_code_version(history)
+    run = UnchangedRun(history.main.snapshot_id, inputs, code_version)
+    set_property(attempt.engine, attempt.table.name, UNCHANGED_PROPERTY, run.to_property())
 
 
 def _code_of_all(attempt: Attempt) -> str:

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.catalog.engine import Engine
-from lakehouse.iceberg.frames.frames import union_all, without_keys
+from lakehouse.iceberg.frames.broadcast_joins import without_keys
+from lakehouse.iceberg.frames.frames import union_all
 from lakehouse.iceberg.metadata.snapshots import History, read_history
 from lakehouse.iceberg.read.inputs import Input
 from lakehouse.iceberg.read.pinned_frames import read, read_main

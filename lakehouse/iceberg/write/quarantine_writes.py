@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from lakehouse.errors import QuarantineFailed
 from lakehouse.iceberg.catalog.engine import Engine
-from lakehouse.iceberg.frames.frames import BROADCAST_ROW_LIMIT, having, union_all
+from lakehouse.iceberg.frames.broadcast_joins import BROADCAST_ROW_LIMIT, having
+from lakehouse.iceberg.frames.frames import union_all
 from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.read.cleared_rows import without_cleared
 from lakehouse.iceberg.read.pinned_frames import read, read_main

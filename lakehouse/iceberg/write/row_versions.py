@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from lakehouse.errors import FrameMismatch
-from lakehouse.iceberg.frames.frames import BROADCAST_KEY_LIMIT, union_all, with_keys
+from lakehouse.iceberg.frames.broadcast_joins import BROADCAST_KEY_LIMIT, with_keys
+from lakehouse.iceberg.frames.frames import union_all
 from lakehouse.iceberg.read.inputs import Input
 from lakehouse.iceberg.read.row_version_inputs import (
     EXISTING,

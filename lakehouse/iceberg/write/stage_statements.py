@@ -13,17 +13,13 @@ from lakehouse.iceberg.commit.snapshot_properties import (
     set_property,
     writer_with,
 )
-from lakehouse.iceberg.frames.frames import same_key_sql, settings_to_join_few, sized
+from lakehouse.iceberg.evolve.row_level_mode import choose_for_merge, is_chosen
+from lakehouse.iceberg.frames.broadcast_joins import same_key_sql, settings_to_join_few, sized
 from lakehouse.iceberg.write.prepared_frame import DELETED, written_columns
 from lakehouse.iceberg.write.write_attempt import Attempt
 from lakehouse.tables.quoting import identifier
 from lakehouse.tables.table import Merge
-from lakehouse.tables.table_properties import (
-    COPY_ON_WRITE,
-    MERGE_PROPERTY,
-    choose_for_merge,
-    is_chosen,
-)
+from lakehouse.tables.table_properties import COPY_ON_WRITE, MERGE_PROPERTY
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameWriterV2

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.catalog.engine import Engine
-from lakehouse.iceberg.frames.frames import union_all, with_keys, without_keys
+from lakehouse.iceberg.frames.broadcast_joins import with_keys, without_keys
+from lakehouse.iceberg.frames.frames import union_all
 from lakehouse.iceberg.read.inputs import Input
 from lakehouse.iceberg.read.pinned_frames import read
 from lakehouse.iceberg.read.withdrawn_deliveries import Withdrawn, rows_withdrawn

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.commit.branch import audit_branch
 from lakehouse.iceberg.erasure.suppression_list import SuppressionList
-from lakehouse.iceberg.metadata.commit_properties import CommitProperties
+from lakehouse.iceberg.metadata.commit_record import CommitProperties
 from lakehouse.iceberg.metadata.snapshots import History, Snapshot, read_history
 from lakehouse.iceberg.read.inputs import Input
 from lakehouse.iceberg.read.pinned_frames import read, read_main, rows_at

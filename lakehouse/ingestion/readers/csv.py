@@ -19,13 +19,8 @@ from functools import cache
 from typing import TYPE_CHECKING, TypeVar
 
 from lakehouse.errors import FileRejected
-from lakehouse.ingestion.readers.byte_source import (
-    ParsedBytes,
-    Readable,
-    ReadAhead,
-    read_head,
-    reject_damaged,
-)
+from lakehouse.ingestion.readers.byte_source import ParsedBytes, Readable, ReadAhead, read_head
+from lakehouse.ingestion.readers.compression import reject_damaged
 from lakehouse.ingestion.readers.csv_first_row import header_names
 from lakehouse.ingestion.readers.csv_header import plan_header
 from lakehouse.ingestion.readers.csv_rows import LONGEST_ROW_BYTES

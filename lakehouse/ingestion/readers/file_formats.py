@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from lakehouse.errors import LakehouseError
 from lakehouse.ingestion.readers.avro_reader import AvroReader, write_avro_without
-from lakehouse.ingestion.readers.byte_source import Readable, Writable, packed, unpacked
+from lakehouse.ingestion.readers.byte_source import Readable, Writable
+from lakehouse.ingestion.readers.compression import packed, unpacked
 from lakehouse.ingestion.readers.csv import CsvReader
 from lakehouse.ingestion.readers.csv_header import Header
 from lakehouse.ingestion.readers.csv_rows import csv_row_bytes

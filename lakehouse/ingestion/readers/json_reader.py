@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from lakehouse.errors import FileRejected
 from lakehouse.ingestion.readers.arrow_types import column_types, require_declared
-from lakehouse.ingestion.readers.byte_source import Readable, Writable, reject_damaged
+from lakehouse.ingestion.readers.byte_source import Readable, Writable
+from lakehouse.ingestion.readers.compression import reject_damaged
 from lakehouse.ingestion.readers.csv_header import plan_header
 from lakehouse.ingestion.readers.row_bytes import RemovedRows, Row, RowBytes
 from lakehouse.tables import types

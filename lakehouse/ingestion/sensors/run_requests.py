@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import dagster as dg
 
 from lakehouse.iceberg.catalog.engine import Engine
-from lakehouse.iceberg.metadata.snapshots import UNCHANGED_PROPERTY, read_history
+from lakehouse.iceberg.metadata.snapshots import read_history
+from lakehouse.iceberg.metadata.unchanged_watermarks import UNCHANGED_PROPERTY
 from lakehouse.ingestion.collect import Waiting
 from lakehouse.orchestration.asset_keys import FEED_TAG
 from lakehouse.orchestration.backoff import pause_seconds

@@ -9,7 +9,7 @@ import dagster as dg
 from lakehouse.errors import UsageError
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.metadata.code_versions import computed_parts
-from lakehouse.iceberg.metadata.commit_properties import parts_of
+from lakehouse.iceberg.metadata.commit_record import parts_of
 from lakehouse.iceberg.metadata.partition_metadata import (
     ExistingSpans,
     Extent,

@@ -12,7 +12,7 @@ from pyiceberg.expressions import EqualTo
 
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.evolve.planning import ensure
-from lakehouse.iceberg.metadata.commit_properties import CommitProperties
+from lakehouse.iceberg.metadata.commit_record import CommitProperties
 from lakehouse.iceberg.metadata.referenced_files import named_files
 from lakehouse.iceberg.metadata.snapshots import MAIN, read_history
 from lakehouse.tables.person import Person

@@ -10,10 +10,10 @@ from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.catalog.iceberg_release import IcebergRelease
 from lakehouse.iceberg.commit.lock import table_lock
 from lakehouse.iceberg.commit.snapshot_properties import commit_without_rows
-from lakehouse.iceberg.metadata.commit_properties import CommitProperties
+from lakehouse.iceberg.metadata.commit_record import CommitProperties
 from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.upkeep.step_result import StepResult
-from lakehouse.tables.layout_validation import Z_ORDERABLE
+from lakehouse.tables.table_validation import Z_ORDERABLE
 from lakehouse.upkeep.compaction import compact
 from lakehouse_tests.conftest import newer_iceberg
 from lakehouse_tests.examples import repeated

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from lakehouse.iceberg.metadata.measured_health import SnapshotPin
+from lakehouse.iceberg.metadata.health_metrics import SnapshotPin
 from lakehouse.iceberg.metadata.snapshots import History, Snapshot
 from lakehouse.iceberg.upkeep.expire_snapshots import earliest_needed
 

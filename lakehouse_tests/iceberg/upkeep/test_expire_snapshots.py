@@ -6,8 +6,8 @@ from pyspark.sql.functions import lit
 
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.commit.snapshot_properties import commit_without_rows
-from lakehouse.iceberg.metadata.commit_properties import CommitProperties
-from lakehouse.iceberg.metadata.measured_health import SnapshotPin
+from lakehouse.iceberg.metadata.commit_record import CommitProperties
+from lakehouse.iceberg.metadata.health_metrics import SnapshotPin
 from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.upkeep.expire_snapshots import expire_snapshots, find_pins
 from lakehouse.iceberg.upkeep.remove_orphans import remove_orphans

@@ -16,7 +16,8 @@ from lakehouse.ingestion.collected_files import Delivery
 from lakehouse.ingestion.feed_lock import lock_feed
 from lakehouse.privacy.delivered_files import FilesRewritten, rewrite_files
 from lakehouse.settings import Settings
-from lakehouse.storage.object_store import LocalObjectStore, ObjectStore
+from lakehouse.storage.local_store import LocalObjectStore
+from lakehouse.storage.object_store import ObjectStore
 from lakehouse.storage.stores import open_store
 from lakehouse.tables.feed import Feed, FeedColumn
 from lakehouse.tables.person import Person

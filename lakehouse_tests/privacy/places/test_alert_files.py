@@ -9,9 +9,10 @@ import pytest
 
 from lakehouse.alerts.alert_plan import plan_alerts
 from lakehouse.alerts.alert_routes import Route, Routes
-from lakehouse.alerts.alert_state import AlertState, Mute, read_state, state_lock, write_state
+from lakehouse.alerts.alert_state import AlertState, read_state, state_lock, write_state
 from lakehouse.alerts.dispatch import route_alerts
 from lakehouse.alerts.incidents import Firing, Observed
+from lakehouse.alerts.mutes import Mute
 from lakehouse.alerts.sinks import read_alerts, record_of
 from lakehouse.orchestration.incident_reports import Report, read_reports, report_firing
 from lakehouse.privacy.places import mask_files as scrubbing

@@ -9,6 +9,7 @@ from dagster import AssetCheckEvaluation, AssetCheckKey
 
 from lakehouse.alerts.incidents import Firing, Resolved
 from lakehouse.alerts.monitor_context import MonitorContext, describe_rows
+from lakehouse.alerts.mutes import mute_command
 from lakehouse.orchestration.asset_checks import is_of_quarantine
 from lakehouse.orchestration.asset_keys import table_name
 from lakehouse.orchestration.dagster_internals import check_executions
@@ -88,7 +89,7 @@ def _firing(
         commands += context.reject_commands(table, metadata.sample)
         commands += _repair_commands(table, sorted(metadata.partitions))
     else:
-        commands += [f"lakehouse check {table}", f"lakehouse mute {table} --until 2h"]
+        commands += [f"lakehouse check {table}", mute_command(table)]
     return context.firing(
         incident_key(key),
         "check",

@@ -3,7 +3,7 @@
 import pytest
 
 from lakehouse.errors import DeclarationError
-from lakehouse.tables.written_forms import (
+from lakehouse.tables.number_and_date_forms import (
     decimal_comma,
     epoch_milliseconds,
     grouped_by_commas,

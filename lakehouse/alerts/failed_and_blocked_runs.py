@@ -12,7 +12,7 @@ from typing import Any
 
 import dagster as dg
 
-from lakehouse.alerts.check_facts import check_facts, clear_commands, describe_failure
+from lakehouse.alerts.failed_checks import check_facts, clear_commands, describe_failure
 from lakehouse.alerts.failure_reasons import reason_of, remove_values
 from lakehouse.alerts.incidents import Firing, Observed, Resolved, moment_text
 from lakehouse.alerts.monitor_context import MonitorContext, describe_rows

@@ -23,7 +23,7 @@ from lakehouse.errors import LakehouseError, TableBusy
 from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.iceberg.values.write_events import BegunWrite, WriteListener
 from lakehouse.iceberg.values.write_result import Outcome, Published
-from lakehouse.lineage.events import EventMaker, Json
+from lakehouse.lineage.event_facets import EventMaker, Json
 from lakehouse.lineage.names import DatasetNames, run_id_of
 from lakehouse.settings import Settings
 from lakehouse.storage.atomic_files import append_line, replace_text

@@ -19,7 +19,7 @@ from lakehouse.iceberg.values.write_result import (
     Scanned,
     Unchanged,
 )
-from lakehouse.lineage.events import EventMaker
+from lakehouse.lineage.event_facets import EventMaker
 from lakehouse.lineage.names import DatasetNames
 from lakehouse.settings import Settings
 from lakehouse.tables.table import Column, IcebergTable, OverwritePartitions

@@ -7,7 +7,7 @@ import pytest
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.evolve.planning import ensure
 from lakehouse.iceberg.metadata.health_measurement import read_table_health
-from lakehouse.iceberg.metadata.measured_health import TableHealth
+from lakehouse.iceberg.metadata.health_metrics import TableHealth
 from lakehouse_tests.conftest import with_format_3
 from lakehouse_tests.iceberg.evolving import NAME, columns, declared
 

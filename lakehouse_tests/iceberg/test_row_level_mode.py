@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from lakehouse.tables.table import Append, Column, IcebergTable, Merge
-from lakehouse.tables.table_properties import (
+from lakehouse.iceberg.evolve.row_level_mode import (
     choose_for_merge,
     choose_for_table,
     is_chosen,
-    table_properties,
 )
+from lakehouse.tables.table import Append, Column, IcebergTable, Merge
+from lakehouse.tables.table_properties import table_properties
 
 pytestmark = pytest.mark.unit
 MIB = 1024**2

@@ -9,9 +9,9 @@ import pytest
 
 from lakehouse.iceberg.commit.branch import new_write_id
 from lakehouse.iceberg.write.append_without_spark import append_once
-from lakehouse.lineage import open_lineage
+from lakehouse.lineage import send_events
 from lakehouse.lineage.names import name_of_location, run_id_of
-from lakehouse.lineage.open_lineage import EventLog
+from lakehouse.lineage.send_events import EventLog
 from lakehouse.settings import Settings
 from lakehouse_tests.lineage.appends import (
     AT,
@@ -149,7 +149,7 @@ def test_a_killed_write_that_published_has_its_statistics(
 def test_the_file_is_bounded_and_the_previous_one_retained(
     settings: Settings, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(open_lineage, "MAX_BYTES", 8_000)
+    monkeypatch.setattr(send_events, "MAX_BYTES", 8_000)
     engine = engine_at(settings)
     for number in range(5):
         append(engine, f"run {number}")

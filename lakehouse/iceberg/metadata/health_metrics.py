@@ -6,10 +6,8 @@ from datetime import datetime
 from math import ceil
 from typing import Any
 
-SMALL_SHARE = 0.75
-"""Iceberg's default share of the target size below which a file is small; compaction selects
-files by that default.
-"""
+from lakehouse.iceberg.metadata.small_files import fewer_files
+
 MANIFEST_BYTES = 8 * 2**20
 """Iceberg's default of `commit.manifest.target-size-bytes`."""
 
@@ -47,8 +45,7 @@ class PartitionHealth:
 
     def fewer_files(self, target_bytes: int) -> int:
         """Return the number of data files that compaction of small files would save."""
-        joined = max(1, ceil(self.small_bytes / target_bytes))
-        return max(0, self.small_files - joined)
+        return fewer_files(self.small_files, self.small_bytes, target_bytes)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from lakehouse.alerts.alert_state import read_state
 from lakehouse.alerts.monitor_context import describe_rows
 from lakehouse.alerts.operator_actions import close, find_alert
 from lakehouse.iceberg.catalog.catalog import Catalog
-from lakehouse.iceberg.metadata.commit_properties import CommitProperties
+from lakehouse.iceberg.metadata.commit_record import CommitProperties
 from lakehouse_tests.alerts.watch import Watch
 
 SCHEMA = pa.schema(
@@ -205,6 +205,6 @@ def test_an_unchanged_quarantine_is_not_read(
 ) -> None:
     quarantine.add(2)
     watch.round()
-    monkeypatch.setattr("lakehouse.alerts.monitor.count_quarantined", None)
+    monkeypatch.setattr("lakehouse.alerts.rows_in_quarantine.count_quarantined", None)
     assert watch.titles(later=LATER) == []
     assert list(read_state(watch.settings).open) == ["quarantined silver.fruits"]
