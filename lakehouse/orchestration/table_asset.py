@@ -71,8 +71,6 @@ class Written:
     outcome: Outcome
     metadata: Mapping[str, Any] = field(default_factory=dict)
     read: Mapping[str, Any] = field(default_factory=dict)
-    is_interrupted: bool = False
-    """Whether the run was interrupted after the write; it ends once the result is recorded."""
 
 
 Materialize = Callable[[dg.AssetExecutionContext, Run], Written]
@@ -240,8 +238,6 @@ class _Step:
         rows = rows_by_partition(io.engine.catalog, table, outcome, self.run.partitions)
         self._report_partitions(result, rows)
         yield result
-        if written.is_interrupted:
-            raise dg.DagsterExecutionInterruptedError
 
     def evaluate(
         self, table: IcebergTable, evaluations: Iterable[Evaluate]

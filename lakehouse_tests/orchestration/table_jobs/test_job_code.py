@@ -34,7 +34,7 @@ def project(aws_settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPa
         aws_settings,
         definitions="code_shop.definitions",
         project_root=tmp_path,
-        jobs=(TableJob("gold.*", "glue", "lakehouse"),),
+        jobs=(TableJob("gold.*", "lakehouse"),),
     )
     forget("code_shop")
     sys.modules.pop("code_help")
