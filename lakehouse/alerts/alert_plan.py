@@ -172,7 +172,6 @@ def _alert_of(
         firing.run_id,
         muted,
         firing.kind,
-        firing.brief,
     )
 
 

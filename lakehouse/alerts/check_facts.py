@@ -80,9 +80,6 @@ def _firing(
 ) -> Firing:
     key, table = evaluation.asset_check_key, table_name(evaluation.asset_key)
     is_error = evaluation.severity == dg.AssetCheckSeverity.ERROR
-    brief = ""
-    if metadata.failed_rows and metadata.total_rows is not None:
-        brief = f"{metadata.failed_rows:,} of {metadata.total_rows:,} rows"
     commands = [*clear_commands([evaluation]), *_query_commands(context, table, key.name)]
     if is_error:
         commands += context.reject_commands(table, metadata.sample)
@@ -103,7 +100,6 @@ def _firing(
         table=table,
         run_id=run_id,
         affected_partitions=frozenset(metadata.partitions),
-        brief=brief,
         state=str(metadata.snapshot_id or ""),
     )
 

@@ -48,14 +48,12 @@ class Alert:
     muted: str = ""
     """Who muted the table and why. The message is recorded and not sent."""
     kind: str = ""
-    brief: str = ""
-    """The extent or cause in a few words, for summaries."""
     lakehouse: str = ""
     """Only in the record; other recipients get it in the text."""
 
     def __post_init__(self) -> None:
         # File names and values must not control a terminal or add lines.
-        for name in ("title", "muted", "brief"):
+        for name in ("title", "muted"):
             object.__setattr__(self, name, visible(getattr(self, name)))
         object.__setattr__(self, "lines", tuple(map(visible, self.lines)))
 
@@ -67,12 +65,6 @@ class Alert:
     def to_json(self) -> dict[str, Any]:
         """Return the JSON object of the record."""
         return {**self.__dict__, "at": self.at.isoformat(), "lines": list(self.lines)}
-
-    @classmethod
-    def from_json(cls, record: Mapping[str, Any]) -> "Alert":
-        """Return the alert of a JSON object."""
-        at, lines = datetime.fromisoformat(record["at"]), tuple(record["lines"])
-        return cls(**{**record, "at": at, "lines": lines})
 
 
 def alert_id(*parts: object) -> str:
@@ -99,7 +91,6 @@ class Firing:
     """Empty if the entire table is affected."""
     size: int = 0
     """A count that only increases while the incident is open; its growth sends a message."""
-    brief: str = ""
     heals: bool = False
     """Whether it is retried automatically: the second failure, or a lasting one, is sent."""
     state: str = ""

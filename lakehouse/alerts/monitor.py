@@ -6,7 +6,6 @@ snapshot changed, after the run that wrote it has finished: the share of rows is
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from itertools import chain, zip_longest
 from pathlib import Path
 from traceback import extract_tb
 from types import MappingProxyType
@@ -16,7 +15,7 @@ from dagster import AssetCheckEvaluation, AssetCheckKey
 from lakehouse.alerts.check_facts import clear_commands, incident_key, last_evaluation
 from lakehouse.alerts.failed_ticks import detect_failed_ticks
 from lakehouse.alerts.failure_reasons import remove_values
-from lakehouse.alerts.incidents import Firing, Kind, Observed, Resolved
+from lakehouse.alerts.incidents import Firing, Observed, Resolved
 from lakehouse.alerts.monitor_context import MonitorContext, describe_rows
 from lakehouse.alerts.overdue_tables import detect_overdue
 from lakehouse.alerts.rejected_inbox_files import detect_rejected_files
@@ -82,11 +81,9 @@ def _firing(
     # If the newest rows were removed, the incident shows the remaining ones.
     known = context.state.open.get(_key(table))
     times = (counts.last_at, known.last_at if known else None)
-    share = _describe_share(context, table, counts)
     sampled = _sampled_checks(context, table, counts)
     samples = (CheckMetadata.from_metadata(one.metadata).sample for one in sampled)
-    # The first row of each sample, then the second: a row can break several rules.
-    rows = filter(None, chain.from_iterable(zip_longest(*samples)))
+    rows = [sample[0] for sample in samples if sample]
     newest = f"SELECT * FROM {history.table} ORDER BY _quarantined_at DESC LIMIT 20"
     last = history.last_write
     return context.firing(
@@ -95,8 +92,8 @@ def _firing(
         max(filter(None, times), default=context.now),
         f"{table.name}: {_count(counts.rows)} in quarantine",
         lines=(
-            f"{share}.",
-            *describe_rows(rows, table.masked_columns, len(sampled)),
+            f"{_describe_share(context, table, counts)}.",
+            *describe_rows(rows, table.masked_columns),
         ),
         commands=(
             *clear_commands(sampled),
@@ -108,7 +105,6 @@ def _firing(
         table=table.name,
         run_id=last.commit.run_id if last and last.commit else "",
         size=counts.rows,
-        brief=share,
         state=str(history.main.snapshot_id if history.main else ""),
     )
 
@@ -140,7 +136,6 @@ def _count(rows: int) -> str:
 
 Detector = Callable[[MonitorContext], Observed]
 NO_DETECTORS: Mapping[str, Detector] = MappingProxyType({})
-_OF_TABLES = ("blocked", "failed", "quarantined", "upkeep")
 
 
 def run_detectors(
@@ -187,7 +182,6 @@ def _detector_failed(context: MonitorContext, noun: str, error: Exception) -> Fi
             "Failures there are sent once it works again.",
         ),
         commands=("lakehouse doctor",),
-        brief=type(error).__name__,
         heals=True,
     )
 
@@ -230,25 +224,17 @@ def _reported_facts(context: MonitorContext, note: Note) -> Iterator[Firing | Re
 def detect_removed(context: MonitorContext) -> Observed:
     """Return the incidents of checks, tables and feeds that are no longer declared."""
     checks = {incident_key(key) for key in context.graph.asset_check_keys}
-    feeds = {feed.name for feed in context.feeds}
+    feeds = {f"failed feed {feed.name}" for feed in context.feeds}
     resolved = []
     for key, incident in context.state.open.items():
         kind, table = incident.firing.kind, incident.firing.table
-        removed = ""
-        if kind == "check" and key not in checks:
-            removed = "check"
+        # A declared table without an asset has maintenance and a quarantine, but no runs.
+        is_table = table in context.declared and kind not in ("blocked", "failed")
+        is_removed = bool(table) and not is_table and not context.graph.has(asset_key(table))
+        if kind == "check":
+            is_removed = key not in checks
         elif key.startswith("failed feed "):
-            removed = "" if key.removeprefix("failed feed ") in feeds else "feed"
-        elif kind in _OF_TABLES and not _is_declared(context, table, kind):
-            removed = "table"
-        if removed:
-            how = f"The {removed} is no longer declared."
-            resolved.append(Resolved(key, context.now, how))
+            is_removed = key not in feeds
+        if is_removed:
+            resolved.append(Resolved(key, context.now, "It is no longer declared."))
     return Observed(tuple(resolved))
-
-
-def _is_declared(context: MonitorContext, table: str, kind: Kind) -> bool:
-    # A declared table without an asset has maintenance and a quarantine, but no runs.
-    is_computed = kind in ("blocked", "failed")
-    has_asset = not table or context.graph.has(asset_key(table))
-    return has_asset or (not is_computed and table in context.declared)

@@ -10,6 +10,7 @@ from lakehouse.iceberg.metadata.snapshots import history_of
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.tables.feed import Feed
 from lakehouse.tables.table import IcebergTable
+from lakehouse.tables.upkeep import duration_text
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ def _times(context: MonitorContext, name: str) -> tuple[datetime | None, datetim
 def _firing(
     context: MonitorContext, table: str, freshness: Freshness, fresh_at: datetime
 ) -> Firing:
-    feed, age = freshness.feed, _describe(context.now - fresh_at)
+    feed, age = freshness.feed, duration_text(context.now - fresh_at)
     key, title, command = f"overdue {table}", f"{table} is overdue", f"lakehouse retry {table}"
     if feed:
         key, command = f"overdue feed {feed}", f"lakehouse ingest {feed}"
@@ -92,14 +93,8 @@ def _firing(
         title,
         lines=[
             f"{table} was last written at {moment_text(fresh_at)}, {age} ago; expected every"
-            f" {_describe(freshness.allowed)}."
+            f" {duration_text(freshness.allowed)}."
         ],
         commands=[command, f"lakehouse history {table}"],
         table=table,
-        brief=f"{age} old",
     )
-
-
-def _describe(period: timedelta) -> str:
-    hours = period / timedelta(hours=1)
-    return f"{hours / 24:.1f} days" if hours >= 48 else f"{hours:.1f} hours"

@@ -45,7 +45,6 @@ CURSOR = "runs"
 _FIRST_ROUND = timedelta(days=1)
 _OVERLAP = timedelta(minutes=5)
 """The clocks of hosts differ, and transactions take time."""
-_SHOWN_PATHS = 5
 _TYPES = {
     dg.DagsterEventType.ASSET_CHECK_EVALUATION,
     dg.DagsterEventType.ASSET_MATERIALIZATION,
@@ -138,18 +137,17 @@ def _upkeep_facts(
         how = f"{result.step} of {table} succeeded in run {run.run_id[:8]}."
         yield Resolved(key, at, how, links=context.links(run_id=run.run_id, table=table))
         return
-    is_failed, reason = result.outcome == "failed", _reason(context, result)
+    is_failed = result.outcome == "failed"
     yield context.firing(
         key,
         "upkeep",
         at,
         f"{table}: {result.step} {'failed' if is_failed else 'is partial'}",
-        lines=[reason, *_remaining_lines(result)],
+        lines=[_reason(context, result), *_remaining_lines(result)],
         commands=[f"lakehouse maintain {table} --dry-run", f"lakehouse maintain {table}"],
         severity="error" if is_failed else "warn",
         table=table,
         run_id=run.run_id,
-        brief=reason,
         # The sensor retries it.
         heals=is_failed,
     )
@@ -166,10 +164,8 @@ def _reason(context: MonitorContext, result: StepResult) -> str:
 
 
 def _remaining_lines(result: StepResult) -> Iterator[str]:
-    for path in result.remaining[:_SHOWN_PATHS]:
-        yield f"Remaining: {path}"
-    if len(result.remaining) > _SHOWN_PATHS:
-        yield f"and {len(result.remaining) - _SHOWN_PATHS:,} more, see the run."
+    if result.remaining:
+        yield f"Remaining: {result.remaining[0]}, one of {len(result.remaining):,} in the run."
 
 
 def _publish_facts(
@@ -251,7 +247,7 @@ def _blocked(
     failed = _failed_checks(context, run, table)
     metadata = [CheckMetadata.from_metadata(evaluation.metadata) for evaluation in failed]
     rows = [row for record in metadata for row in record.sample]
-    rule, branch = f"rule {blocked.failed_rules}", blocked.branch
+    branch = blocked.branch
     still = f"at snapshot {blocked.snapshot_id}" if blocked.snapshot_id else "empty"
     commands = [*clear_commands(failed)]
     if branch:
@@ -263,7 +259,7 @@ def _blocked(
         f"blocked {table}",
         "blocked",
         at,
-        f"{table} is blocked by {rule}",
+        f"{table} is blocked by rule {blocked.failed_rules}",
         lines=(
             *map(describe_failure, failed),
             f"Nothing was published: {table} is still {still}.",
@@ -273,7 +269,6 @@ def _blocked(
         table=table,
         run_id=run.run_id,
         affected_partitions=context.partitions_of_run(table, run),
-        brief=rule,
     )
 
 
@@ -311,7 +306,6 @@ def _failed(
         table=name or bronze,
         run_id=run.run_id,
         affected_partitions=partitions,
-        brief=reason,
         # The sensor that requested the run retries it.
         heals=STALE in run.tags,
     )

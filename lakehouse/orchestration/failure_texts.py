@@ -21,7 +21,7 @@ from lakehouse.orchestration.functions.function_code import place_of_error, plac
 from lakehouse.orchestration.metadata_keys import BlockedMetadata
 from lakehouse.orchestration.withheld_values import cause_without_data
 from lakehouse.tables.table import IcebergTable
-from lakehouse.tables.upkeep import in_days
+from lakehouse.tables.upkeep import duration_text
 
 OWN_ERROR = "lakehouse.errors."
 """Prefix of the recorded message of an error that this package raised."""
@@ -154,7 +154,7 @@ def _kept(outcome: Refused) -> str:
     # Rules on metadata or merge rows can fail before anything is written.
     if not outcome.branch:
         return "nothing was written that could be looked at"
-    kept_for = in_days(outcome.kept_for)
+    kept_for = duration_text(outcome.kept_for)
     return f"the blocked rows are kept on its branch {outcome.branch} for {kept_for}"
 
 

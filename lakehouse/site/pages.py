@@ -9,7 +9,7 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import cache
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,7 @@ from lakehouse.site.lineage_picture import (
 )
 from lakehouse.storage.byte_sizes import size_text
 from lakehouse.tables.quoting import namespace_of, visible
+from lakehouse.tables.upkeep import duration_text
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -174,13 +175,6 @@ def number_text(number: float) -> str:
     return f"{number:,.4g}" if abs(number) < 1000 else f"{number:,.1f}"
 
 
-def span_text(span: timedelta) -> str:
-    """Return a duration: `36 hours`, `2 days`."""
-    hours = span / timedelta(hours=1)
-    number, noun = (hours / 24, "day") if hours >= 48 else (hours, "hour")
-    return f"{number:g} {noun}" if number == 1 else f"{number:g} {noun}s"
-
-
 def _time_text(timestamp: datetime) -> str:
     return f"{timestamp:%Y-%m-%d %H:%M} UTC"
 
@@ -230,6 +224,6 @@ def _environment() -> "Environment":
         "page": page_of,
         "prose": _prose,
         "python": repr,
-        "span": span_text,
+        "span": duration_text,
     }
     return environment

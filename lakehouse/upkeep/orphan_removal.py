@@ -5,7 +5,7 @@ from functools import partial
 
 from lakehouse.iceberg.upkeep.remove_orphans import remove_orphans
 from lakehouse.iceberg.upkeep.step_result import StepName
-from lakehouse.tables.upkeep import in_days
+from lakehouse.tables.upkeep import duration_text
 from lakehouse.upkeep.upkeep_plan import Condition, PlannedStep, StepInputs
 
 _STEP: StepName = "remove_orphans"
@@ -16,7 +16,7 @@ LISTING_EVERY = timedelta(days=7)
 def plan_orphans(inputs: StepInputs) -> PlannedStep:
     """Plan the removal of orphans."""
     last, not_before = inputs.last_evaluated(_STEP), _next_listing(inputs)
-    age = in_days(inputs.policy.orphans_after)
+    age = duration_text(inputs.policy.orphans_after)
     changed = "files that no metadata names were not looked for yet"
     if last is not None:
         when = f"{last.ended_at:%Y-%m-%d %H:%M}"
@@ -25,7 +25,9 @@ def plan_orphans(inputs: StepInputs) -> PlannedStep:
             changed = f"nothing changed since the files were listed at {when}"
     conditions = [Condition(changed, not_before is not None)]
     if not_before and inputs.now < not_before:
-        text = f"no file is {age} old, or files were listed within {in_days(LISTING_EVERY)}"
+        text = (
+            f"no file is {age} old, or files were listed within {duration_text(LISTING_EVERY)}"
+        )
         conditions.append(Condition(text, False))
     older_than = inputs.now - inputs.policy.orphans_after
     work = partial(remove_orphans, table=inputs.health.table, older_than=older_than)

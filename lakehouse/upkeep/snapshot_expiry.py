@@ -7,7 +7,7 @@ from functools import partial
 from lakehouse.iceberg.metadata.measured_health import SnapshotPin
 from lakehouse.iceberg.upkeep.expire_snapshots import expire_snapshots
 from lakehouse.iceberg.upkeep.step_result import StepName
-from lakehouse.tables.upkeep import in_days
+from lakehouse.tables.upkeep import duration_text
 from lakehouse.upkeep.stale_branches import stale_branches
 from lakehouse.upkeep.upkeep_plan import Condition, PlannedStep, StepInputs, count_text
 
@@ -29,7 +29,7 @@ def plan_expiry(inputs: StepInputs) -> PlannedStep:
     conditions = [
         Condition(
             f"{count_text(len(expirable), 'snapshot is', 'snapshots are')} older than"
-            f" {in_days(policy.keep_snapshots_for)} and needed by nothing; the newest"
+            f" {duration_text(policy.keep_snapshots_for)} and needed by nothing; the newest"
             f" {policy.keep_at_least} stay in any case",
             bool(expirable),
         )

@@ -15,7 +15,7 @@ from lakehouse.iceberg.metadata.measured_health import RefHealth
 from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.upkeep.free_lock import free_lock, run_step, skipped
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
-from lakehouse.tables.upkeep import in_days
+from lakehouse.tables.upkeep import duration_text
 from lakehouse.upkeep.upkeep_plan import Condition, PlannedStep, StepInputs, count_text
 
 _STEP: StepName = "drop_branches"
@@ -30,7 +30,7 @@ def plan_branches(inputs: StepInputs) -> PlannedStep:
     count = count_text(len(stale), "stale branch", "stale branches")
     has_stale = Condition(
         f"{count}{f': {names}' if names else ''} (blocked ones of more than"
-        f" {in_days(inputs.policy.refused_for)}, and those of dead writers)",
+        f" {duration_text(inputs.policy.refused_for)}, and those of dead writers)",
         bool(stale),
     )
     ends = (kept_until(ref.name, inputs.policy.refused_for) for ref in inputs.health.refs)
