@@ -12,7 +12,6 @@ from lakehouse.settings.setting_forms import (
     COUNT,
     HOST,
     MEMORY,
-    WEB_ADDRESS,
     Form,
     absolute_place,
     read_count,
@@ -52,8 +51,6 @@ class ClusterSettings:
 
     configuration: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     """Spark properties that override those of the lakehouse. They may contain secrets."""
-    master_page: str | None = None
-    """The address of a standalone master's web UI."""
     driver_host: str | None = None
     """The name or address of the driver for executors."""
     driver_port: int | None = None
@@ -79,7 +76,6 @@ class ClusterSettings:
     @classmethod
     def from_env(cls, env: Mapping[str, str]) -> "ClusterSettings":
         """Read and validate the environment; raises SettingsError."""
-        page = read_value(env, "LAKEHOUSE_SPARK_MASTER_PAGE", WEB_ADDRESS)
         configuration = tuple(_configuration(env.get("LAKEHOUSE_SPARK_CONF") or ""))
         python = env.get("LAKEHOUSE_EXECUTOR_PYTHON") or None
         archive = read_value(env, "LAKEHOUSE_EXECUTOR_ARCHIVE", ARCHIVE)
@@ -88,7 +84,6 @@ class ClusterSettings:
         wait_seconds = read_value(env, "LAKEHOUSE_EXECUTOR_WAIT_SECONDS", COUNT)
         return cls(
             configuration=configuration,
-            master_page=page.rstrip("/") if page else None,
             driver_host=read_value(env, "LAKEHOUSE_DRIVER_HOST", HOST),
             driver_port=read_port(env, "LAKEHOUSE_DRIVER_PORT", DRIVER_PORTS),
             executors=read_count(env, "LAKEHOUSE_EXECUTORS"),
