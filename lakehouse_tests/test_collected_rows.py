@@ -61,7 +61,6 @@ COLLECTED = {
     "iceberg/rules/audit.py:count.first": ONE_ROW,
     "iceberg/rules/audit.py:_count_lookups.collect": PER_RULE,
     "iceberg/rules/reconciliation.py:_values.collect": PER_RULE,
-    "upkeep/compaction.py:_count_rows.collect": ONE_ROW,
     "iceberg/upkeep/rewrite_procedures.py:call_procedure.collect": (
         "one row, or of orphans a path for each, in a location that the driver lists itself"
     ),

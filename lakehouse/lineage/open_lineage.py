@@ -1,20 +1,18 @@
 """Emits OpenLineage events of writes to a file and to a configured HTTP endpoint.
 
-The endpoint gets events in order, at least once, without blocking writes for long. The queue is
-the part of the event file after the last delivered line. Events that leave the size-limited
-file before the endpoint responds are not delivered.
+The endpoint gets events in order, at least once, without blocking writes for long. Each waiting
+event is a file in a folder; above a number of files, the oldest are deleted.
 """
 
-import hashlib
 import http.client
 import json
 import logging
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -26,16 +24,15 @@ from lakehouse.iceberg.values.write_result import Outcome, Published
 from lakehouse.lineage.events import EventMaker, Json
 from lakehouse.lineage.names import DatasetNames, run_id_of
 from lakehouse.settings import Settings
-from lakehouse.storage.atomic_files import append_line, replace_text
+from lakehouse.storage.atomic_files import append_line, replace_bytes, replace_text
 from lakehouse.storage.file_lock import file_lock
-from lakehouse.storage.json_files import read_json, write_json
 
 MAX_BYTES = 16 * 2**20
 """Size limit of the file before rotation; one previous file is kept."""
 _LOCK_SECONDS = 5.0
 _SECONDS = 3.0
-_MOST_EVENTS = 1000
-"""More than can be sent in one call."""
+_MOST_WAITING = 10_000
+"""Maximum number of events that wait for the endpoint."""
 PAUSE_SECONDS = 60.0
 """Delay after an unsuccessful request."""
 _TIMEOUT_SECONDS = 2.0
@@ -45,13 +42,14 @@ _TRY_AGAIN = (401, 403, 404, 408, 425, 429)
 
 @dataclass(frozen=True)
 class EventLog:
-    """Events in a file, and older events in a second file next to it.
+    """Events in a file, and older events in a second file next to it; `is_sent` also queues them.
 
     A line is written in one call, so readers never see partial lines; the next writer removes
     a partial line of a killed process.
     """
 
     path: Path
+    is_sent: bool = False
 
     @property
     def earlier(self) -> Path:
@@ -60,7 +58,7 @@ class EventLog:
 
     @property
     def folder(self) -> Path:
-        """Folder with state: open runs and the delivery position."""
+        """Folder with state: open runs and waiting events."""
         if not self.path.suffix:
             # A folder cannot have the same name as the file.
             return self.path.with_name(f"{self.path.name}.state")
@@ -73,10 +71,18 @@ class EventLog:
         """
         line = json.dumps(event, ensure_ascii=False).encode()
         with self.locked():
+            # First: an event that only a killed process queued is emitted again.
+            if self.is_sent:
+                replace_bytes(self.waiting_folder / f"{time.time_ns():020}.json", line)
             size = self.path.stat().st_size if self.path.is_file() else 0
             if size and size + len(line) > MAX_BYTES:
                 self.path.replace(self.earlier)
             append_line(self.path, line)
+
+    @property
+    def waiting_folder(self) -> Path:
+        """Folder with a file for each event that was not sent; names order them."""
+        return self.folder / "waiting"
 
     def locked(self) -> AbstractContextManager[None]:
         """Lock the file against other writers and rotation.
@@ -115,17 +121,6 @@ class _FollowsNothing(urllib.request.HTTPRedirectHandler):
 _OPENER = urllib.request.build_opener(_FollowsNothing)
 
 
-@dataclass(frozen=True)
-class Position:
-    """The file, identified by its first line, the byte offset after the last sent event, and the
-    time of the last failed request in seconds since 1970, or 0.
-    """
-
-    file: str = ""
-    offset: int = 0
-    failed_at: float = 0.0
-
-
 def send_events(log: EventLog, url: str, key: str | None, logger: logging.Logger) -> None:
     """Send queued events for a limited time, unless another process sends, or a request failed
     within the last minute.
@@ -140,25 +135,23 @@ def send_events(log: EventLog, url: str, key: str | None, logger: logging.Logger
 
 
 def _send(log: EventLog, url: str, key: str | None, logger: logging.Logger) -> None:
-    file, until = log.folder / "sent.json", time.monotonic() + _SECONDS
-    position = _read_position(file)
-    if time.time() - position.failed_at < PAUSE_SECONDS:
+    failed, until = log.folder / "failed", time.monotonic() + _SECONDS
+    if failed.exists() and time.time() - failed.stat().st_mtime < PAUSE_SECONDS:
         return
-    for line, after in _pending(log, position):
+    waiting = sorted(log.waiting_folder.glob("*.json"))
+    for file in waiting[:-_MOST_WAITING]:
+        file.unlink()
+    for file in waiting[-_MOST_WAITING:]:
         if time.monotonic() >= until:
             return
-        problem, is_final = _post(url, key, line)
+        problem, is_final = _post(url, key, file.read_bytes())
         if problem and not is_final:
             logger.warning("OpenLineage events are pending: %s.", problem)
-            # If nothing was sent yet, the queue starts in this file.
-            pending_in = position.file or after.file
-            failed = replace(position, file=pending_in, failed_at=time.time())
-            write_json(file, failed, Position)
+            failed.touch()
             return
         if problem:
             logger.warning("An OpenLineage event was rejected: %s.", problem)
-        position = after
-        write_json(file, position, Position)
+        file.unlink()
 
 
 def _post(url: str, key: str | None, line: bytes) -> tuple[str, bool]:
@@ -180,59 +173,6 @@ def _post(url: str, key: str | None, line: bytes) -> tuple[str, bool]:
         return f"the endpoint was not reached ({type(error).__name__})", False
 
 
-def _read_position(file: Path) -> Position:
-    if not file.is_file():
-        return Position()
-    try:
-        position: Position = read_json(file, Position)
-    except LakehouseError:
-        # Receivers deduplicate events by run id.
-        return Position()
-    return position
-
-
-def _pending(log: EventLog, position: Position) -> list[tuple[bytes, Position]]:
-    """Return the queued events, each with the position after it.
-
-    Includes the previous file if it was not fully sent. Without a sent event, the previous file
-    predates the endpoint.
-
-    :raises LakehouseError: another process locks the file for several seconds.
-    """
-    pending: list[tuple[bytes, Position]] = []
-    with log.locked():
-        is_in_newest = position.file in ("", _file_id(log.path))
-        for path in (log.path,) if is_in_newest else (log.earlier, log.path):
-            name = _file_id(path)
-            offset = position.offset if name == position.file else 0
-            for line in _lines_after(path, offset):
-                offset += len(line)
-                if len(pending) < _MOST_EVENTS and _is_event(line):
-                    pending.append((line.strip(), Position(name, offset)))
-    return pending
-
-
-def _lines_after(path: Path, offset: int) -> Iterator[bytes]:
-    if path.is_file():
-        with path.open("rb") as file:
-            file.seek(offset)
-            yield from file
-
-
-def _file_id(path: Path) -> str:
-    """Return an id that is stable across renames."""
-    first = next(_lines_after(path, 0), b"")
-    return hashlib.sha256(first).hexdigest()[:16] if first.endswith(b"\n") else ""
-
-
-def _is_event(line: bytes) -> bool:
-    """Return whether a line is complete; a killed process can leave a partial one."""
-    try:
-        return line.endswith(b"\n") and isinstance(json.loads(line), dict)
-    except ValueError:
-        return False
-
-
 _logger = logging.getLogger("lakehouse.lineage")
 NAMESPACE = "lakehouse"
 """Default job namespace if the lakehouse has no name."""
@@ -252,7 +192,7 @@ class OpenLineageEvents(WriteListener):
     @cached_property
     def log(self) -> EventLog:
         """The event file."""
-        return EventLog(self.settings.openlineage_file)
+        return _log_of(self.settings)
 
     @cached_property
     def _maker(self) -> EventMaker:
@@ -316,9 +256,13 @@ class OpenLineageEvents(WriteListener):
 
 def send_waiting(settings: Settings) -> None:
     """Send queued events to the configured endpoint, if any."""
-    url, log = settings.openlineage_url, EventLog(settings.openlineage_file)
+    url, log = settings.openlineage_url, _log_of(settings)
     if url is not None:
         _attempt(lambda: send_events(log, url, settings.openlineage_key, _logger))
+
+
+def _log_of(settings: Settings) -> EventLog:
+    return EventLog(settings.openlineage_file, is_sent=settings.openlineage_url is not None)
 
 
 def _attempt(emit: Callable[[], None]) -> None:
