@@ -165,7 +165,8 @@ def _reason(context: MonitorContext, result: StepResult) -> str:
 
 def _remaining_lines(result: StepResult) -> Iterator[str]:
     if result.remaining:
-        yield f"Remaining: {result.remaining[0]}, one of {len(result.remaining):,} in the run."
+        first, *others = result.remaining
+        yield f"Remaining: {first}{f' and {len(others):,} more' if others else ''}"
 
 
 def _publish_facts(

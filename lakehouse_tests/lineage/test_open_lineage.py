@@ -3,14 +3,13 @@
 import logging
 from dataclasses import replace
 from pathlib import Path
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import pytest
 
-from lakehouse.iceberg.commit.branch import new_write_id
 from lakehouse.iceberg.write.append_without_spark import append_once
 from lakehouse.lineage import open_lineage
-from lakehouse.lineage.names import name_of_location, run_id_of
+from lakehouse.lineage.names import name_of_location
 from lakehouse.lineage.open_lineage import EventLog
 from lakehouse.settings import Settings
 from lakehouse_tests.lineage.appends import (
@@ -183,12 +182,3 @@ def test_the_file_and_the_namespace_can_be_set(
 
     assert [event["job"]["namespace"] for event in events(tmp_path / name)] == ["sales"] * 2
     assert not settings.openlineage_file.exists()
-
-
-def test_a_run_id_starts_with_the_time_of_the_write():
-    write_id = new_write_id()
-    run_id = UUID(run_id_of(write_id))
-
-    assert run_id.version == 7
-    assert run_id.variant == "specified in RFC 4122"
-    assert run_id.hex[:12] == write_id[:12]
