@@ -75,23 +75,6 @@ class EventMaker:
         output = self._output(write.table, {})
         return self._event(kind, write, self._inputs(write), output, _error(message))
 
-    def end_of_crashed(
-        self, start: Json, write: BegunWrite, published: Published | None
-    ) -> Json:
-        """Return the final event of a write whose process was killed.
-
-        :param start: its START event.
-        """
-        event = {**start, "eventTime": _now(), "eventType": "COMPLETE"}
-        if published is None:
-            run = {**start["run"]}
-            message = "Its process ended before it was published."
-            run["facets"] = {**run.get("facets", {}), **_error(message)}
-            return {**event, "eventType": "ABORT", "run": run}
-        output = self._output(write.table, _facets_of(write.table, published))
-        output["outputFacets"] = _statistics(published)
-        return {**event, "outputs": [output]}
-
     def _event(
         self,
         kind: EventType,

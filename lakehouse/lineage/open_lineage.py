@@ -10,7 +10,7 @@ import logging
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,11 +20,11 @@ from typing import Any
 from lakehouse.errors import LakehouseError, TableBusy
 from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.iceberg.values.write_events import BegunWrite, WriteListener
-from lakehouse.iceberg.values.write_result import Outcome, Published
+from lakehouse.iceberg.values.write_result import Outcome
 from lakehouse.lineage.events import EventMaker, Json
-from lakehouse.lineage.names import DatasetNames, run_id_of
+from lakehouse.lineage.names import DatasetNames
 from lakehouse.settings import Settings
-from lakehouse.storage.atomic_files import append_line, replace_bytes, replace_text
+from lakehouse.storage.atomic_files import append_line, replace_bytes
 from lakehouse.storage.file_lock import file_lock
 
 MAX_BYTES = 16 * 2**20
@@ -58,7 +58,7 @@ class EventLog:
 
     @property
     def folder(self) -> Path:
-        """Folder with state: open runs and waiting events."""
+        """Folder with state: waiting events."""
         if not self.path.suffix:
             # A folder cannot have the same name as the file.
             return self.path.with_name(f"{self.path.name}.state")
@@ -71,7 +71,6 @@ class EventLog:
         """
         line = json.dumps(event, ensure_ascii=False).encode()
         with self.locked():
-            # First: an event that only a killed process queued is emitted again.
             if self.is_sent:
                 replace_bytes(self.waiting_folder / f"{time.time_ns():020}.json", line)
             size = self.path.stat().st_size if self.path.is_file() else 0
@@ -94,17 +93,6 @@ class EventLog:
             next_step="The next write of the table emits the event.",
         )
         return file_lock(self.folder / "write.lock", _LOCK_SECONDS, busy)
-
-    def recorded(self, run_id: str) -> set[str]:
-        """Return the types of the recorded events of a run."""
-        types = set()
-        for path in filter(Path.is_file, (self.earlier, self.path)):
-            for line in path.read_bytes().split(b"\n"):
-                if run_id.encode() in line and line.endswith(b"}"):
-                    event = json.loads(line)
-                    if event["run"]["runId"] == run_id:
-                        types.add(event["eventType"])
-        return types
 
 
 class _FollowsNothing(urllib.request.HTTPRedirectHandler):
@@ -182,8 +170,7 @@ NAMESPACE = "lakehouse"
 class OpenLineageEvents(WriteListener):
     """Emits one START and one COMPLETE, FAIL or ABORT event for each write id.
 
-    Errors are logged and do not fail the write. The START events of open writes are stored in
-    one file each, so that the next writer of the table can emit a missing end event.
+    Errors are logged and do not fail the write. A write of a killed process has no end event.
     """
 
     settings: Settings
@@ -201,57 +188,19 @@ class OpenLineageEvents(WriteListener):
 
     def begun(self, write: BegunWrite) -> None:
         """Emit the start of a write."""
-
-        def emit() -> None:
-            start = self._maker.start(write)
-            replace_text(self._open_file(write), json.dumps(start, ensure_ascii=False))
-            self.log.append(start)
-
-        _attempt(emit)
+        _attempt(lambda: self.log.append(self._maker.start(write)))
 
     def finished(self, write: BegunWrite, outcome: Outcome) -> None:
         """Emit the outcome of a write."""
-        self._end(write, lambda: self._maker.end(write, outcome))
+        self._end(lambda: self._maker.end(write, outcome))
 
     def failed(self, write: BegunWrite, error: BaseException, *, had_conflict: bool) -> None:
         """Emit the failure of a write."""
-        self._end(write, lambda: self._maker.failure(write, error, had_conflict=had_conflict))
+        self._end(lambda: self._maker.failure(write, error, had_conflict=had_conflict))
 
-    def unended(self, table: str) -> Sequence[str]:
-        """Return the ids of writes of a table without an end event, oldest first."""
-        return sorted(file.stem for file in self._open_folder(table).glob("*.json"))
-
-    def resolved(self, write: BegunWrite, published: Published | None) -> None:
-        """Emit the missing events of a write whose process crashed."""
-
-        def emit() -> None:
-            start = json.loads(self._open_file(write).read_text(encoding="utf-8"))
-            recorded = self.log.recorded(run_id_of(write.write_id))
-            if "START" not in recorded:
-                self.log.append(start)
-            if not recorded - {"START"}:
-                self.log.append(self._maker.end_of_crashed(start, write, published))
-            self._close(write)
-
-        _attempt(emit)
+    def _end(self, make: Callable[[], Json]) -> None:
+        _attempt(lambda: self.log.append(make()))
         send_waiting(self.settings)
-
-    def _end(self, write: BegunWrite, make: Callable[[], Json]) -> None:
-        def emit() -> None:
-            self.log.append(make())
-            self._close(write)
-
-        _attempt(emit)
-        send_waiting(self.settings)
-
-    def _close(self, write: BegunWrite) -> None:
-        self._open_file(write).unlink(missing_ok=True)
-
-    def _open_folder(self, table: str) -> Path:
-        return self.log.folder / "open" / table
-
-    def _open_file(self, write: BegunWrite) -> Path:
-        return self._open_folder(write.table.name) / f"{write.write_id}.json"
 
 
 def send_waiting(settings: Settings) -> None:

@@ -14,15 +14,12 @@ from lakehouse.lineage.open_lineage import EventLog
 from lakehouse.settings import Settings
 from lakehouse_tests.lineage.appends import (
     AT,
-    DEATHS,
     NUMBERS,
     append,
-    append_and_die,
     engine_at,
     events,
     types_by_run,
 )
-from lakehouse_tests.processes import KILLED, start
 
 SECRET = "one@example.com"
 
@@ -112,37 +109,6 @@ def test_a_failure_does_not_contain_the_text_of_its_error(
     assert list(types_by_run(file).values()) == [["START", "FAIL"]]
     assert SECRET not in file.read_text()
     assert events(file)[-1]["run"]["facets"]["errorMessage"]["message"].startswith("Arrow")
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("at", DEATHS)
-def test_the_next_writer_emits_the_final_event_of_a_killed_one(
-    settings: Settings, file: Path, home: Path, at: str
-) -> None:
-    append(engine_at(settings), "before")
-    died = start(home, append_and_die, at=at)
-    assert died.status() == KILLED, died.said
-
-    append(engine_at(settings), "after")
-
-    has_published = at != "before START"
-    _, killed, _ = types_by_run(file).values()
-    assert killed == ["START", "COMPLETE" if has_published else "ABORT"]
-    assert not list(file.with_suffix("").glob("open/*/*"))
-
-
-@pytest.mark.long
-def test_a_killed_write_that_published_has_its_statistics(
-    settings: Settings, file: Path, home: Path
-) -> None:
-    died = start(home, append_and_die, at="before COMPLETE")
-    assert died.status() == KILLED, died.said
-    append(engine_at(settings), "killed")
-
-    _, final = events(file)
-    (output,) = final["outputs"]
-    assert output["outputFacets"]["outputStatistics"]["rowCount"] == 1
-    assert "version" in output["facets"]
 
 
 def test_the_file_is_bounded_and_the_previous_one_retained(

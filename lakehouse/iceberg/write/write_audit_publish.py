@@ -30,7 +30,7 @@ from lakehouse.iceberg.commit.commit_retries import (
     pause,
 )
 from lakehouse.iceberg.commit.lock import WriteLog, table_lock
-from lakehouse.iceberg.commit.write_notifications import notifying, report_unfinished
+from lakehouse.iceberg.commit.write_notifications import notifying
 from lakehouse.iceberg.erasure.erase_again import erase_again
 from lakehouse.iceberg.erasure.suppression_list import (
     NO_SUPPRESSION,
@@ -166,9 +166,7 @@ class Publisher:
         if table.quarantine:
             with table_lock(engine, table.quarantine.name):
                 planning.ensure(engine, table.quarantine, run_id)
-                report_unfinished(engine, table.quarantine)
         branch.drop_abandoned_branches(engine, table.name, log)
-        report_unfinished(engine, table)
 
     def reporting(self, engine: Engine) -> Engine:
         """Return the engine whose listener receives the events of the write."""
