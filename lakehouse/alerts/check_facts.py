@@ -1,6 +1,6 @@
 """Failed and passed checks, from the evaluations that Dagster records."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from shlex import quote
 
@@ -65,12 +65,6 @@ def describe_failure(evaluation: AssetCheckEvaluation) -> str:
     return f"{text} That is {metadata.failed_rows / metadata.total_rows:.2%}{tolerated}."
 
 
-def clear_commands(evaluations: Iterable[AssetCheckEvaluation]) -> tuple[str, ...]:
-    """Return the commands that show the unmasked rows of samples."""
-    records = (CheckMetadata.from_metadata(evaluation.metadata) for evaluation in evaluations)
-    return tuple(dict.fromkeys(filter(None, (record.rows_in_clear for record in records))))
-
-
 def _firing(
     context: MonitorContext,
     evaluation: AssetCheckEvaluation,
@@ -80,7 +74,7 @@ def _firing(
 ) -> Firing:
     key, table = evaluation.asset_check_key, table_name(evaluation.asset_key)
     is_error = evaluation.severity == dg.AssetCheckSeverity.ERROR
-    commands = [*clear_commands([evaluation]), *_query_commands(context, table, key.name)]
+    commands = [*_query_commands(context, table, key.name)]
     if is_error:
         commands += context.reject_commands(table, metadata.sample)
         commands += _repair_commands(table, sorted(metadata.partitions))

@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from dagster import AssetCheckEvaluation, AssetCheckKey
 
-from lakehouse.alerts.check_facts import clear_commands, incident_key, last_evaluation
+from lakehouse.alerts.check_facts import incident_key, last_evaluation
 from lakehouse.alerts.failed_ticks import detect_failed_ticks
 from lakehouse.alerts.failure_reasons import remove_values
 from lakehouse.alerts.incidents import Firing, Observed, Resolved
@@ -96,7 +96,6 @@ def _firing(
             *describe_rows(rows, table.masked_columns),
         ),
         commands=(
-            *clear_commands(sampled),
             f'lakehouse sql "{newest}"',
             f"lakehouse quarantine {table.name}",
             f"lakehouse mute {table.name} --until 2h",

@@ -12,7 +12,7 @@ from typing import Any
 
 import dagster as dg
 
-from lakehouse.alerts.check_facts import check_facts, clear_commands, describe_failure
+from lakehouse.alerts.check_facts import check_facts, describe_failure
 from lakehouse.alerts.failure_reasons import reason_of, remove_values
 from lakehouse.alerts.incidents import Firing, Observed, Resolved, moment_text
 from lakehouse.alerts.monitor_context import MonitorContext, describe_rows
@@ -250,7 +250,7 @@ def _blocked(
     rows = [row for record in metadata for row in record.sample]
     branch = blocked.branch
     still = f"at snapshot {blocked.snapshot_id}" if blocked.snapshot_id else "empty"
-    commands = [*clear_commands(failed)]
+    commands = []
     if branch:
         commands.append(f"lakehouse sql \"SELECT * FROM {table} VERSION AS OF '{branch}'\"")
     commands += [*context.reject_commands(table, rows), f"lakehouse retry {table}"]

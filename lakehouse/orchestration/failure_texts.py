@@ -16,7 +16,6 @@ from lakehouse.iceberg.frames.spark_errors import (
     spark_exit_explanation,
 )
 from lakehouse.iceberg.values.write_result import Refused, RuleResult
-from lakehouse.orchestration.asset_checks import Evaluated
 from lakehouse.orchestration.functions.function_code import place_of_error, place_of_function
 from lakehouse.orchestration.metadata_keys import BlockedMetadata
 from lakehouse.orchestration.withheld_values import cause_without_data
@@ -120,14 +119,12 @@ def blocked_failure(
     outcome: Refused,
     run_id: str,
     metadata: Mapping[str, Any] = MappingProxyType({}),
-    evaluated: Evaluated | None = None,
 ) -> dg.Failure:
     """Return the failure of a blocked write; not retried, since the result would be the same.
 
     :param metadata: additional metadata of the run.
-    :param evaluated: what the rules were evaluated on, and where to query the sample rows.
     """
-    reasons = "; ".join(_reason(result, evaluated) for result in outcome.reasons)
+    reasons = "; ".join(_reason(result) for result in outcome.reasons)
     main = (
         f"is as it was, at snapshot {outcome.snapshot_id}"
         if outcome.snapshot_id
@@ -174,13 +171,11 @@ def _sources(outcome: Refused) -> str:
     )
 
 
-def _reason(result: RuleResult, evaluated: Evaluated | None) -> str:
+def _reason(result: RuleResult) -> str:
     shown = ""
     if result.sample:
         row = json.dumps(dict(result.sample[0]), default=str, ensure_ascii=False)
         shown = f", such as {row}"
-    in_clear = evaluated.show(result) if evaluated else None
-    shown += f", shown in clear by `{in_clear}`" if in_clear else ""
     broken = "is broken by" if result.rule.bounds is None else "does not hold: found"
     return (
         f"rule {result.rule.name} ({result.rule.description}) {broken} {result.summary}{shown}"

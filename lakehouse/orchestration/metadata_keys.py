@@ -333,8 +333,6 @@ class CheckMetadata(MetadataRecord):
     partitions: tuple[str, ...] = _texts_key("partitions")
     branch: str | None = _key("branch", _text)
     sample: tuple[Mapping[str, Any], ...] = _key("sample", _rows, sample_table, default=())
-    rows_in_clear: str | None = _key("rows_in_clear", _text)
-    """The command that shows the unmasked sample to users with access to the home."""
 
 
 def metric_values(metadata: Mapping[str, Any]) -> dict[str, float]:
