@@ -39,7 +39,6 @@ from lakehouse.iceberg.upkeep.rewrite_procedures import (
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
 from lakehouse.tables.quoting import dotted
 from lakehouse.upkeep.upkeep_plan import (
-    Condition,
     PlannedStep,
     StepInputs,
     count_text,
@@ -118,16 +117,15 @@ def plan_compaction(inputs: StepInputs) -> PlannedStep:
     needs = find_needs(health, inputs.now, named_by_user=inputs.named_by_user)
     ready = [need for need in needs if need.hot_until is None]
     not_before = min((need.hot_until for need in needs if need.hot_until), default=None)
-    found = _describe(ready or needs)
-    conditions = [Condition(found, bool(needs))]
+    reason, is_due = _describe(ready or needs), bool(ready)
     if needs and not ready:
-        conditions = [Condition(f"{found}: written to within the last hour", False)]
+        reason += ": written to within the last hour"
     # Iceberg also selects files of partitions that need not be compacted yet.
     cost_bytes = sum(need.cost_bytes for need in needs)
     max_bytes = None
     if ready:
         if inputs.budget.left_bytes <= 0:
-            conditions = [Condition(f"{found}: the bytes of today are used up", False)]
+            reason, is_due = f"{reason}: the bytes of today are used up", False
             not_before = next_day(inputs.now)
         elif cost_bytes > inputs.budget.left_bytes:
             max_bytes = inputs.budget.left_bytes
@@ -143,8 +141,9 @@ def plan_compaction(inputs: StepInputs) -> PlannedStep:
     )
     return inputs.planned(
         _STEP,
-        conditions,
+        reason,
         work,
+        is_due=is_due,
         not_before=not_before,
         partitions=tuple(need.partition.key for need in ready),
         fewer_files=sum(need.fewer_files for need in needs),
