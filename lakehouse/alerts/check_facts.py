@@ -94,7 +94,6 @@ def _firing(
         table=table,
         run_id=run_id,
         affected_partitions=frozenset(metadata.partitions),
-        state=str(metadata.snapshot_id or ""),
     )
 
 

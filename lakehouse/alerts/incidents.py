@@ -93,8 +93,6 @@ class Firing:
     """A count that only increases while the incident is open; its growth sends a message."""
     heals: bool = False
     """Whether it is retried automatically: the second failure, or a lasting one, is sent."""
-    state: str = ""
-    """The observed version, such as a snapshot id: the same version counts as one failure."""
 
     def __post_init__(self) -> None:
         # A title may contain a file name, which must not control a terminal.
@@ -175,12 +173,11 @@ class Incident:
         partitions: frozenset[str] = frozenset()
         if self.affected_partitions and firing.affected_partitions:
             partitions = self.affected_partitions | firing.affected_partitions
-        is_same = bool(firing.state) and firing.state == self.firing.state
         return replace(
             self,
             firing=firing,
             last_at=firing.at,
-            times=self.times if is_same else self.times + 1,
+            times=self.times + 1,
             affected_partitions=partitions,
         )
 

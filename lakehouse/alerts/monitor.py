@@ -104,7 +104,6 @@ def _firing(
         table=table.name,
         run_id=last.commit.run_id if last and last.commit else "",
         size=counts.rows,
-        state=str(history.main.snapshot_id if history.main else ""),
     )
 
 
