@@ -120,18 +120,12 @@ class EventMaker:
         facets = _symlinks(name)
         if pin.snapshot_id is not None:
             facets["version"] = _version(pin.snapshot_id)
-        read = {
-            "rowCount": pin.rows,
-            "size": pin.scanned.size_bytes if pin.scanned else None,
-            "fileCount": pin.scanned.files if pin.scanned else None,
-        }
-        known = {key: number for key, number in read.items() if number is not None}
-        statistics = facet("InputStatisticsInputDatasetFacet", known)
+        statistics = facet("InputStatisticsInputDatasetFacet", {"rowCount": pin.rows})
         return {
             "namespace": name.namespace,
             "name": name.name,
             "facets": facets,
-            "inputFacets": {"inputStatistics": statistics} if known else {},
+            "inputFacets": {} if pin.rows is None else {"inputStatistics": statistics},
         }
 
     def _output(self, table: IcebergTable, facets: Mapping[str, Json]) -> Json:

@@ -15,7 +15,7 @@ from lakehouse.iceberg.rules.column_profile import DISTINCT_COUNT, NULL_FRACTION
 
 UNCHANGED = "unchanged"
 """Operation of a write without changes."""
-_METRICS = ("scanned_", f"{NULL_FRACTION}.", f"{DISTINCT_COUNT}.")
+_METRICS = (f"{NULL_FRACTION}.", f"{DISTINCT_COUNT}.")
 """Prefixes of keys that are also metric names."""
 T = TypeVar("T")
 
@@ -178,10 +178,6 @@ class WriteMetadata(MetadataRecord):
     added_files: int | None = _key("iceberg/added_files", _count)
     added_bytes: int | None = _key("iceberg/added_bytes", _count)
     inputs: Mapping[str, Mapping[str, Any]] = _mapping_key("iceberg/inputs")
-    scanned_files: int | None = _key("scanned_files", _count)
-    scanned_total_files: int | None = _key("scanned_total_files", _count)
-    scanned_bytes: int | None = _key("scanned_bytes", _count)
-    scanned_total_bytes: int | None = _key("scanned_total_bytes", _count)
     profiled_rows: int | None = _key(ROWS, _integer)
     """Number of rows in the column profile."""
     partitions: tuple[str, ...] = _texts_key("partitions")

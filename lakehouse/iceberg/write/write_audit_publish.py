@@ -45,7 +45,6 @@ from lakehouse.iceberg.read.pinned_inputs import read_since
 from lakehouse.iceberg.read.read_plan import ReadPlan, plan_read
 from lakehouse.iceberg.read.row_version_inputs import with_version_reads
 from lakehouse.iceberg.read.rows_outside_partitions import find_outside_partitions, stamped
-from lakehouse.iceberg.read.scanned_files import with_scanned
 from lakehouse.iceberg.read.stale_partitions import affected_partitions, watermarks
 from lakehouse.iceberg.rules.evaluation import evaluate_age
 from lakehouse.iceberg.values.write_context import Run
@@ -316,7 +315,7 @@ def _fence(request: WriteRequest, start: _Start) -> Fence:
     has_moved = base.snapshot_id != planned.snapshot_id if planned else history.main is not None
     if has_moved:
         raise FenceLost(f"{table.name} was published by another writer during the read plan")
-    pins = with_scanned(engine, request.inputs, plan.pins, run)
+    pins = plan.pins
     marks = watermarks(table, plan.target, pins, plan.stale, run.partitions)
     marks |= run.read_snapshots
     outside = find_outside_partitions(engine, table, request.inputs, pins, run)
