@@ -5,7 +5,6 @@ from datetime import timedelta
 import dagster as dg
 import pytest
 
-from lakehouse.alerts.alert_state import read_state
 from lakehouse.errors import LakehouseError
 from lakehouse.orchestration.blocked_tables import STALE
 from lakehouse_tests.alerts.watch import Watch
@@ -55,16 +54,6 @@ def test_the_message_of_a_check_has_extent_rows_links_and_commands(watch: Watch)
         "silver.fruits",
         "warn",
     )
-
-
-@pytest.mark.long
-def test_a_check_of_the_same_snapshot_counts_once(watch: Watch) -> None:
-    watch.run("unique_fruit")
-    watch.round()
-    watch.run("unique_fruit", only_checks=True)
-    assert watch.round() == []
-    (incident,) = read_state(watch.settings).open.values()
-    assert incident.times == 1
 
 
 @pytest.mark.long
