@@ -125,15 +125,20 @@ def blocked_failure(
     :param metadata: additional metadata of the run.
     """
     reasons = "; ".join(_reason(result) for result in outcome.reasons)
-    main = (
-        f"is as it was, at snapshot {outcome.snapshot_id}"
-        if outcome.snapshot_id
-        else "is empty, as it was"
-    )
+    at = outcome.snapshot_id
+    main = f"is as it was, at snapshot {at}" if at else "is empty, as it was"
+    sources = sorted({pin.table for pin in outcome.pins.values()})
+    # Rules on metadata or merge rows can fail before anything is written.
+    candidate, publish = "nothing was written that could be looked at", ""
+    if outcome.branch:
+        kept_for = duration_text(outcome.kept_for)
+        candidate = f"the blocked rows are kept on its branch {outcome.branch} for {kept_for}"
+        command = f"lakehouse publish {outcome.table} --run {run_id[:8]} --why …"
+        publish = f"; or publish them all the same with `{command}`" if run_id else ""
     return dg.Failure(
-        f"{outcome.table} was not published: {reasons}. The table {main}; {_kept(outcome)}."
-        f" Correct the rule, or these rows in {_sources(outcome)}, and run `lakehouse retry"
-        f" {outcome.table}`{_publish_all_the_same(outcome, run_id)}.",
+        f"{outcome.table} was not published: {reasons}. The table {main}; {candidate}."
+        f" Correct the rule, or these rows in {' and '.join(sources) or 'what the asset computes'},"
+        f" and run `lakehouse retry {outcome.table}`{publish}.",
         metadata={
             **BlockedMetadata(
                 branch=outcome.branch,
@@ -144,30 +149,6 @@ def blocked_failure(
             **metadata,
         },
         allow_retries=False,
-    )
-
-
-def _kept(outcome: Refused) -> str:
-    # Rules on metadata or merge rows can fail before anything is written.
-    if not outcome.branch:
-        return "nothing was written that could be looked at"
-    kept_for = duration_text(outcome.kept_for)
-    return f"the blocked rows are kept on its branch {outcome.branch} for {kept_for}"
-
-
-def _publish_all_the_same(outcome: Refused, run_id: str) -> str:
-    if not outcome.branch or not run_id:
-        return ""
-    return (
-        f"; or publish them all the same with `lakehouse publish {outcome.table} --run"
-        f" {run_id[:8]} --why …`"
-    )
-
-
-def _sources(outcome: Refused) -> str:
-    return (
-        " and ".join(sorted({pin.table for pin in outcome.pins.values()}))
-        or "what the asset computes"
     )
 
 
