@@ -9,7 +9,6 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable
-from datetime import datetime
 from functools import cache
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -175,10 +174,6 @@ def number_text(number: float) -> str:
     return f"{number:,.4g}" if abs(number) < 1000 else f"{number:,.1f}"
 
 
-def _time_text(timestamp: datetime) -> str:
-    return f"{timestamp:%Y-%m-%d %H:%M} UTC"
-
-
 def _prose(text: str) -> "Markup":
     """Return a text with names in backticks as code."""
     from markupsafe import Markup, escape
@@ -219,7 +214,7 @@ def _environment() -> "Environment":
         "bytes": size_text,
         "contract": contract_of,
         "layer": namespace_of,
-        "time": _time_text,
+        "time": "{:%Y-%m-%d %H:%M} UTC".format,
         "number": number_text,
         "page": page_of,
         "prose": _prose,
