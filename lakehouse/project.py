@@ -153,7 +153,7 @@ class Project:
 
     def site_source(self) -> SiteSource:
         """Return the input of the documentation site."""
-        return SiteSource(self.tables, self.feeds, MONITORING.upkeep, lambda: self.graph)
+        return SiteSource(self.tables, self.feeds, lambda: self.graph)
 
     def suppression_list(self, settings: Settings) -> SuppressionList:
         """Return the suppression list of a deployment."""

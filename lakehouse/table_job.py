@@ -18,7 +18,6 @@ from botocore.config import Config
 from dagster_pipes import (
     PipesCliArgsParamsLoader,
     PipesContext,
-    PipesEnvVarParamsLoader,
     PipesS3ContextLoader,
     PipesS3MessageWriter,
     open_dagster_pipes,
@@ -72,13 +71,10 @@ def main(archive: Path | None = None) -> int:
     # Dagster's writer gives up after one failed upload, and the outcome would be lost.
     patient = Config(retries={"mode": "standard", "total_max_attempts": _UPLOAD_ATTEMPTS})
     client = boto3.client("s3", config=patient)
-    by_arguments = PipesCliArgsParamsLoader()  # type: ignore[no-untyped-call]
-    is_given = by_arguments.is_dagster_pipes_process()
-    params_loader = by_arguments if is_given else PipesEnvVarParamsLoader()  # type: ignore[no-untyped-call]
     with open_dagster_pipes(
         context_loader=_ReadOnce(client),
         message_writer=PipesS3MessageWriter(client, interval=_UPLOAD_SECONDS),
-        params_loader=params_loader,
+        params_loader=PipesCliArgsParamsLoader(),  # type: ignore[no-untyped-call]
     ) as pipes:
         try:
             request = JobRequest.from_json(pipes.extras)

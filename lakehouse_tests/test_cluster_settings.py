@@ -27,7 +27,6 @@ def test_executors_and_driver_are_read():
         "LAKEHOUSE_EXECUTOR_WAIT_SECONDS": "5",
         "LAKEHOUSE_DRIVER_HOST": "10.0.0.7",
         "LAKEHOUSE_DRIVER_PORT": "40000",
-        "LAKEHOUSE_SPARK_MASTER_PAGE": "http://10.0.0.1:8081/",
     }
 
     assert Settings.from_env(env).cluster == ClusterSettings(
@@ -39,7 +38,6 @@ def test_executors_and_driver_are_read():
         wait_seconds=5,
         driver_host="10.0.0.7",
         driver_port=40000,
-        master_page="http://10.0.0.1:8081",
     )
 
 
@@ -73,7 +71,6 @@ def test_any_configuration_of_spark_is_taken_with_spaces_in_quotes():
         ("LAKEHOUSE_DRIVER_PORT", "80", "expected a port from 1024 to 65476"),
         ("LAKEHOUSE_DRIVER_PORT", "65477", "expected a port from 1024 to 65476"),
         ("LAKEHOUSE_DRIVER_HOST", "a b", "expected a name or an address of this machine"),
-        ("LAKEHOUSE_SPARK_MASTER_PAGE", "host:8080", "expected the address of a web page"),
         ("LAKEHOUSE_EXECUTOR_ARCHIVE", "env.zip", "expected a file such as executors.tar.gz"),
         ("LAKEHOUSE_SPARK_CONF", "spark.a=1 secret", "no name=value as entry 2 of 2"),
         ("LAKEHOUSE_SPARK_CONF", "'spark.a=1", "cannot be read (No closing quotation)"),

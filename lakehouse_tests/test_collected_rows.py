@@ -61,13 +61,11 @@ COLLECTED = {
     "iceberg/rules/audit.py:count.first": ONE_ROW,
     "iceberg/rules/audit.py:_count_lookups.collect": PER_RULE,
     "iceberg/rules/reconciliation.py:_values.collect": PER_RULE,
-    "upkeep/compaction.py:_count_rows.collect": ONE_ROW,
     "iceberg/upkeep/rewrite_procedures.py:call_procedure.collect": (
         "one row, or of orphans a path for each, in a location that the driver lists itself"
     ),
     "quality/row_accounting.py:_count.collect": "a row for each outcome",
     "quality/source_rows_check.py:count_places.collect": "a row for each place",
-    "quality/source_rows_check.py:_sums.first": ONE_ROW,
     "spark/spark_session.py:collect_garbage.collect": ONE_ROW,
     "spark/connect_server.py:iceberg_version.collect": ONE_ROW,
     "cli/project/doctor_checks.py:_read.collect": "one row, staged to see whether a server reads it",
@@ -92,7 +90,6 @@ COLLECTED = {
     "iceberg/write/row_versions.py:_partitions_of.collect": FEW_OR_OTHERWISE,
     "ingestion/delivery_decisions.py:_landed.collect": "a row for each content of one name",
     "quality/source_rows_check.py:_of_their_files.collect": FEW_OR_OTHERWISE,
-    "quality/source_rows_check.py:_sums_of_files.collect": FEW_OR_OTHERWISE,
     # By PyIceberg.
     "iceberg/write/append_without_spark.py:has_run.to_arrow": "at most one row",
     "upkeep/health_records.py:size_history.to_arrow": OWN_LOG,

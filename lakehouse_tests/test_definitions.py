@@ -93,7 +93,7 @@ def test_a_run_is_one_process_unless_a_spark_server_is_shared(settings):
     assert execution(settings) == {"in_process": {}}
     shared = replace(settings, spark_remote="sc://127.0.0.1:15002")
     assert execution(shared) == {"multiprocess": {}}
-    in_jobs = replace(shared, jobs=(TableJob("gold.*", "glue", "lakehouse"),))
+    in_jobs = replace(shared, jobs=(TableJob("gold.*", "lakehouse"),))
     assert execution(in_jobs) == {"in_process": {}}
 
 

@@ -112,12 +112,12 @@ def test_the_first_job_that_fits_a_table_computes_it():
     env = {
         "LAKEHOUSE_DEPLOYMENT": "aws",
         "LAKEHOUSE_BUCKET": "lake",
-        "LAKEHOUSE_JOBS": "gold.big=emr-serverless:~/job.json gold.*=glue:lakehouse",
+        "LAKEHOUSE_JOBS": "gold.big=glue:large gold.*=glue:lakehouse",
     }
     jobs = TableJobs(Settings.from_env(env))
 
-    assert jobs.job_of("gold.big") == TableJob("gold.big", "emr-serverless", "~/job.json")
-    assert jobs.job_of("gold.small") == TableJob("gold.*", "glue", "lakehouse")
+    assert jobs.job_of("gold.big") == TableJob("gold.big", "large")
+    assert jobs.job_of("gold.small") == TableJob("gold.*", "lakehouse")
     assert jobs.job_of("silver.big") is None
 
 

@@ -24,8 +24,6 @@ _NOTIFIED_ONCE = ("rejected",)
 """A rejected file can remain forever."""
 _CLOSABLE = ("quarantined", "rejected", "upkeep")
 """Kinds that can remain forever without harm: their messages show how to close them."""
-_CLOSED_FOR = timedelta(days=365)
-"""After this time, a closed incident opens again if its old failure is reported again."""
 _SHOWN_PARTITIONS = 5
 _PREFIXES = {"recovered": "Resolved: ", "repeated": "Still firing: ", "grew": "More: "}
 
@@ -94,14 +92,11 @@ class AlertPlan:
             self.closed[fact.key] = known.last_at
 
     def resolve_missing(self, observed: Observed) -> None:
-        """Resolve open incidents of complete kinds, and forget closed ones, that do not fire."""
+        """Resolve open incidents of complete kinds that do not fire."""
         firing = {fact.key for fact in observed.facts if isinstance(fact, Firing)}
         for key, incident in list(self.open.items()):
             if incident.firing.kind in observed.complete and key not in firing:
                 self._end(Resolved(key, self.now, "It no longer fires."))
-        for key, failed_at in list(self.closed.items()):
-            if key not in firing and self.now - failed_at > _CLOSED_FOR:
-                del self.closed[key]
 
     def remind(self) -> None:
         """Send what was muted or could heal until now, what grew, and what lasts."""
@@ -172,7 +167,6 @@ class AlertPlan:
             firing.run_id,
             muted,
             firing.kind,
-            firing.brief,
         )
 
 

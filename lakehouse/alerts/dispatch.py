@@ -20,23 +20,13 @@ _ROUND_SECONDS = 30.0
 _MAX_FAILED_MESSAGES = 2
 """After this many failed messages, a round stops delivering to a recipient."""
 _LONGEST_PAUSE_SECONDS = 40
-_SHOWN = 3
+_SHOWN = 20
+"""Titles in a summary."""
 _EVENTS: Mapping[Saying, str] = {
     "opened": "firing",
     "grew": "grew",
     "repeated": "still firing",
     "recovered": "resolved",
-}
-_PLURALS = {
-    "check": "failed checks",
-    "quarantined": "tables with rows in quarantine",
-    "blocked": "blocked tables",
-    "failed": "failed runs",
-    "overdue": "overdue tables and feeds",
-    "rejected": "rejected files",
-    "automation": "failing sensors and schedules",
-    "upkeep": "maintenance steps that failed",
-    "erasure": "erasure requests",
 }
 
 
@@ -55,52 +45,26 @@ def route_alerts(state: AlertState, alerts: Sequence[Alert], routes: Routes) -> 
 
 
 def summarize(alerts: Sequence[Alert], now: datetime) -> Alert:
-    """Return one message for many: groups by event and kind, errors first."""
-    groups: dict[tuple[str, ...], list[Alert]] = {}
-    for alert in alerts:
-        groups.setdefault((alert.saying, alert.severity, alert.kind), []).append(alert)
-    ordered = sorted(
-        groups.values(),
-        key=lambda group: (group[0].saying == "recovered", group[0].severity, -len(group)),
-    )
-    is_resolved = all(alert.saying == "recovered" for alert in alerts)
+    """Return one message for many: their titles, errors first."""
+    ordered = sorted(alerts, key=lambda alert: (alert.saying == "recovered", alert.severity))
     errors = sum(alert.severity == "error" and alert.saying != "recovered" for alert in alerts)
     counts = Counter(alert.saying for alert in alerts)
     events = [f"{counts[event]} {word}" for event, word in _EVENTS.items() if counts[event]]
+    more = len(alerts) - _SHOWN
     return Alert(
         alert_id("summary", *sorted(alert.alert_id for alert in alerts)),
         "summary",
-        "recovered" if is_resolved else "summary",
+        "recovered" if counts["recovered"] == len(alerts) else "summary",
         "error" if errors else "warn",
         now,
-        f"{len(alerts)} alerts at once: {', '.join(events)}{_in_tables(alerts)}",
+        f"{len(alerts)} alerts at once: {', '.join(events)}",
         (
             f"Errors: {errors}",
-            *(f"- {_group_line(group)}" for group in ordered),
+            *(f"- {alert.title}" for alert in ordered[:_SHOWN]),
+            *([f"- and {more:,} more"] if more > 0 else []),
             "Next: lakehouse alerts --open",
         ),
     )
-
-
-def _group_line(group: Sequence[Alert]) -> str:
-    first = group[0]
-    briefs = _some([alert.brief for alert in group if alert.brief])
-    cause = f" ({briefs})" if briefs and first.saying != "recovered" else ""
-    if len(group) == 1:
-        return f"{first.title}{cause}"
-    plural = _PLURALS.get(first.kind, "incidents")
-    return f"{len(group)} {plural} {_EVENTS.get(first.saying, '')}{_in_tables(group)}{cause}"
-
-
-def _in_tables(alerts: Sequence[Alert]) -> str:
-    tables = _some([alert.table for alert in alerts if alert.table])
-    return f", in {tables}" if tables else ""
-
-
-def _some(names: Sequence[str]) -> str:
-    distinct = list(dict.fromkeys(names))
-    more = len(distinct) - _SHOWN
-    return ", ".join(distinct[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 @dataclass

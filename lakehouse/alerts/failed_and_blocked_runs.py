@@ -12,7 +12,7 @@ from typing import Any
 
 import dagster as dg
 
-from lakehouse.alerts.failed_checks import check_facts, clear_commands, describe_failure
+from lakehouse.alerts.failed_checks import check_facts, describe_failure
 from lakehouse.alerts.failure_reasons import reason_of, remove_values
 from lakehouse.alerts.incidents import Firing, Observed, Resolved, moment_text
 from lakehouse.alerts.monitor_context import MonitorContext, describe_rows
@@ -45,7 +45,6 @@ CURSOR = "runs"
 _FIRST_ROUND = timedelta(days=1)
 _OVERLAP = timedelta(minutes=5)
 """The clocks of hosts differ, and transactions take time."""
-_SHOWN_PATHS = 5
 _TYPES = {
     dg.DagsterEventType.ASSET_CHECK_EVALUATION,
     dg.DagsterEventType.ASSET_MATERIALIZATION,
@@ -141,18 +140,17 @@ def _upkeep_facts(
         how = f"{result.step} of {table} succeeded in run {run.run_id[:8]}."
         yield Resolved(key, at, how, links=context.links(run_id=run.run_id, table=table))
         return
-    is_failed, reason = result.outcome == "failed", _reason(context, result)
+    is_failed = result.outcome == "failed"
     yield context.firing(
         key,
         "upkeep",
         at,
         f"{table}: {result.step} {'failed' if is_failed else 'is partial'}",
-        lines=[reason, *_remaining_lines(result)],
+        lines=[_reason(context, result), *_remaining_lines(result)],
         commands=[f"lakehouse maintain {table} --dry-run", f"lakehouse maintain {table}"],
         severity="error" if is_failed else "warn",
         table=table,
         run_id=run.run_id,
-        brief=reason,
         # The sensor retries it.
         heals=is_failed,
     )
@@ -169,10 +167,9 @@ def _reason(context: MonitorContext, result: StepResult) -> str:
 
 
 def _remaining_lines(result: StepResult) -> Iterator[str]:
-    for path in result.remaining[:_SHOWN_PATHS]:
-        yield f"Remaining: {path}"
-    if len(result.remaining) > _SHOWN_PATHS:
-        yield f"and {len(result.remaining) - _SHOWN_PATHS:,} more, see the run."
+    if result.remaining:
+        first, *others = result.remaining
+        yield f"Remaining: {first}{f' and {len(others):,} more' if others else ''}"
 
 
 def _publish_facts(
@@ -254,9 +251,9 @@ def _blocked(
     failed = _failed_checks(context, run, table)
     metadata = [CheckMetadata.from_metadata(evaluation.metadata) for evaluation in failed]
     rows = [row for record in metadata for row in record.sample]
-    rule, branch = f"rule {blocked.failed_rules}", blocked.branch
+    branch = blocked.branch
     still = f"at snapshot {blocked.snapshot_id}" if blocked.snapshot_id else "empty"
-    commands = [*clear_commands(failed)]
+    commands = []
     if branch:
         commands.append(f"lakehouse sql \"SELECT * FROM {table} VERSION AS OF '{branch}'\"")
     commands += [*context.reject_commands(table, rows), f"lakehouse retry {table}"]
@@ -266,7 +263,7 @@ def _blocked(
         f"blocked {table}",
         "blocked",
         at,
-        f"{table} is blocked by {rule}",
+        f"{table} is blocked by rule {blocked.failed_rules}",
         lines=(
             *map(describe_failure, failed),
             f"Nothing was published: {table} is still {still}.",
@@ -276,7 +273,6 @@ def _blocked(
         table=table,
         run_id=run.run_id,
         affected_partitions=context.partitions_of_run(table, run),
-        brief=rule,
     )
 
 
@@ -318,7 +314,6 @@ def _failed(
         table=name or bronze,
         run_id=run.run_id,
         affected_partitions=partitions,
-        brief=reason,
         # The sensor that requested the run retries it.
         heals=STALE in run.tags,
     )

@@ -1,6 +1,6 @@
 """Failed and passed checks, from the evaluations that Dagster records."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from shlex import quote
 
@@ -66,12 +66,6 @@ def describe_failure(evaluation: AssetCheckEvaluation) -> str:
     return f"{text} That is {metadata.failed_rows / metadata.total_rows:.2%}{tolerated}."
 
 
-def clear_commands(evaluations: Iterable[AssetCheckEvaluation]) -> tuple[str, ...]:
-    """Return the commands that show the unmasked rows of samples."""
-    records = (CheckMetadata.from_metadata(evaluation.metadata) for evaluation in evaluations)
-    return tuple(dict.fromkeys(filter(None, (record.rows_in_clear for record in records))))
-
-
 def _firing(
     context: MonitorContext,
     evaluation: AssetCheckEvaluation,
@@ -81,10 +75,7 @@ def _firing(
 ) -> Firing:
     key, table = evaluation.asset_check_key, table_name(evaluation.asset_key)
     is_error = evaluation.severity == dg.AssetCheckSeverity.ERROR
-    brief = ""
-    if metadata.failed_rows and metadata.total_rows is not None:
-        brief = f"{metadata.failed_rows:,} of {metadata.total_rows:,} rows"
-    commands = [*clear_commands([evaluation]), *_query_commands(context, table, key.name)]
+    commands = [*_query_commands(context, table, key.name)]
     if is_error:
         commands += context.reject_commands(table, metadata.sample)
         commands += _repair_commands(table, sorted(metadata.partitions))
@@ -104,8 +95,6 @@ def _firing(
         table=table,
         run_id=run_id,
         affected_partitions=frozenset(metadata.partitions),
-        brief=brief,
-        state=str(metadata.snapshot_id or ""),
     )
 
 

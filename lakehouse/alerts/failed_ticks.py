@@ -64,7 +64,6 @@ def _failing(context: MonitorContext, state: Any) -> Iterator[Firing]:
         links=[f"Ticks: {context.ui_url}/locations/{location}/{kind}s/{name}"],
         commands=commands,
         table=table,
-        brief=lines[0],
         # The next tick of a sensor follows within seconds, that of a schedule in a day.
         heals=kind == "sensor",
     )

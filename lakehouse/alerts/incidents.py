@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Literal
 
 from lakehouse.orchestration.incident_reports import Severity
@@ -30,14 +30,6 @@ def moment_text(at: datetime) -> str:
     return f"{at:%Y-%m-%d %H:%M:%S} UTC"
 
 
-def span_text(span: timedelta) -> str:
-    """Return a duration in words: `1.5 hours`, `2 days`."""
-    hours = span / timedelta(hours=1)
-    number, noun = (hours / 24, "day") if hours >= 48 else (hours, "hour")
-    text = f"{number:.1f}".removesuffix(".0")
-    return f"{text} {noun}{'' if text == '1' else 's'}"
-
-
 @dataclass(frozen=True)
 class Alert:
     """A message. `key` identifies the incident: equal for its opening and its resolution."""
@@ -56,14 +48,12 @@ class Alert:
     muted: str = ""
     """Who muted the table and why. The message is recorded and not sent."""
     kind: str = ""
-    brief: str = ""
-    """The extent or cause in a few words, for summaries."""
     lakehouse: str = ""
     """Only in the record; other recipients get it in the text."""
 
     def __post_init__(self) -> None:
         # File names and values must not control a terminal or add lines.
-        for name in ("title", "muted", "brief"):
+        for name in ("title", "muted"):
             object.__setattr__(self, name, visible(getattr(self, name)))
         object.__setattr__(self, "lines", tuple(map(visible, self.lines)))
 
@@ -75,12 +65,6 @@ class Alert:
     def to_json(self) -> dict[str, Any]:
         """Return the JSON object of the record."""
         return {**self.__dict__, "at": self.at.isoformat(), "lines": list(self.lines)}
-
-    @classmethod
-    def from_json(cls, record: Mapping[str, Any]) -> "Alert":
-        """Return the alert of a JSON object."""
-        at, lines = datetime.fromisoformat(record["at"]), tuple(record["lines"])
-        return cls(**{**record, "at": at, "lines": lines})
 
 
 def alert_id(*parts: object) -> str:
@@ -107,11 +91,8 @@ class Firing:
     """Empty if the entire table is affected."""
     size: int = 0
     """A count; its growth since the last message, or since it was smaller, sends a message."""
-    brief: str = ""
     heals: bool = False
     """Whether it is retried automatically: the second failure, or a lasting one, is sent."""
-    state: str = ""
-    """The observed version, such as a snapshot id: the same version counts as one failure."""
 
     def __post_init__(self) -> None:
         # A title may contain a file name, which must not control a terminal.
@@ -193,12 +174,11 @@ class Incident:
         partitions: frozenset[str] = frozenset()
         if self.affected_partitions and firing.affected_partitions:
             partitions = self.affected_partitions | firing.affected_partitions
-        is_same = bool(firing.state) and firing.state == self.firing.state
         return replace(
             self,
             firing=firing,
             last_at=firing.at,
-            times=self.times if is_same else self.times + 1,
+            times=self.times + 1,
             affected_partitions=partitions,
             notified_size=size,
         )

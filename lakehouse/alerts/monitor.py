@@ -9,7 +9,7 @@ from lakehouse.alerts.failed_and_blocked_runs import detect_run_events
 from lakehouse.alerts.failed_checks import incident_key
 from lakehouse.alerts.failed_ticks import detect_failed_ticks
 from lakehouse.alerts.failure_reasons import remove_values
-from lakehouse.alerts.incidents import Firing, Kind, Observed, Resolved
+from lakehouse.alerts.incidents import Firing, Observed, Resolved
 from lakehouse.alerts.monitor_context import MonitorContext
 from lakehouse.alerts.overdue_tables import detect_overdue
 from lakehouse.alerts.rejected_inbox_files import detect_rejected_files
@@ -19,7 +19,6 @@ from lakehouse.orchestration.incident_reports import Note, read_reports
 
 Detector = Callable[[MonitorContext], Observed]
 NO_DETECTORS: Mapping[str, Detector] = MappingProxyType({})
-_OF_TABLES = ("blocked", "failed", "quarantined", "upkeep")
 
 
 def run_detectors(
@@ -66,7 +65,6 @@ def _detector_failed(context: MonitorContext, noun: str, error: Exception) -> Fi
             "Failures there are sent once it works again.",
         ),
         commands=("lakehouse doctor",),
-        brief=type(error).__name__,
         heals=True,
     )
 
@@ -109,25 +107,17 @@ def _reported_facts(context: MonitorContext, note: Note) -> Iterator[Firing | Re
 def detect_removed(context: MonitorContext) -> Observed:
     """Return the incidents of checks, tables and feeds that are no longer declared."""
     checks = {incident_key(key) for key in context.graph.asset_check_keys}
-    feeds = {feed.name for feed in context.feeds}
+    feeds = {f"failed feed {feed.name}" for feed in context.feeds}
     resolved = []
     for key, incident in context.state.open.items():
         kind, table = incident.firing.kind, incident.firing.table
-        removed = ""
-        if kind == "check" and key not in checks:
-            removed = "check"
+        # A declared table without an asset has maintenance and a quarantine, but no runs.
+        is_table = table in context.declared and kind not in ("blocked", "failed")
+        is_removed = bool(table) and not is_table and not context.graph.has(asset_key(table))
+        if kind == "check":
+            is_removed = key not in checks
         elif key.startswith("failed feed "):
-            removed = "" if key.removeprefix("failed feed ") in feeds else "feed"
-        elif kind in _OF_TABLES and not _is_declared(context, table, kind):
-            removed = "table"
-        if removed:
-            how = f"The {removed} is no longer declared."
-            resolved.append(Resolved(key, context.now, how))
+            is_removed = key not in feeds
+        if is_removed:
+            resolved.append(Resolved(key, context.now, "It is no longer declared."))
     return Observed(tuple(resolved))
-
-
-def _is_declared(context: MonitorContext, table: str, kind: Kind) -> bool:
-    # A declared table without an asset has maintenance and a quarantine, but no runs.
-    is_computed = kind in ("blocked", "failed")
-    has_asset = not table or context.graph.has(asset_key(table))
-    return has_asset or (not is_computed and table in context.declared)

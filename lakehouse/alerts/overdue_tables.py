@@ -4,12 +4,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from lakehouse.alerts.incidents import Firing, Observed, moment_text, span_text
+from lakehouse.alerts.incidents import Firing, Observed, moment_text
 from lakehouse.alerts.monitor_context import MonitorContext
 from lakehouse.iceberg.metadata.snapshots import history_of
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.tables.feed import Feed
 from lakehouse.tables.table import IcebergTable
+from lakehouse.tables.upkeep import duration_text
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ def _times(context: MonitorContext, name: str) -> tuple[datetime | None, datetim
 def _firing(
     context: MonitorContext, table: str, freshness: Freshness, fresh_at: datetime
 ) -> Firing:
-    feed, age = freshness.feed, span_text(context.now - fresh_at)
+    feed, age = freshness.feed, duration_text(context.now - fresh_at)
     key, title, source = f"overdue {table}", f"{table} is overdue", context.feed_of(table)
     # An ingest also computes what is stale.
     command = f"lakehouse ingest {source.name}" if source else f"lakehouse retry {table}"
@@ -94,9 +95,8 @@ def _firing(
         title,
         lines=[
             f"{table} was last written at {moment_text(fresh_at)}, {age} ago; expected every"
-            f" {span_text(freshness.allowed)}."
+            f" {duration_text(freshness.allowed)}."
         ],
         commands=[command, f"lakehouse history {table}"],
         table=table,
-        brief=f"{age} old",
     )

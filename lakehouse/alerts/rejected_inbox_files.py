@@ -74,5 +74,4 @@ def _firing(
         links=[f"File: {shown(rejection.key)}", f"Reason: {shown(reason)}"],
         commands=[f"lakehouse ingest {feed.name}"],
         table=feed.table,
-        brief=rejection.why,
     )

@@ -5,11 +5,10 @@ snapshot changed, after the run that wrote it has finished: the share of rows is
 """
 
 from collections.abc import Mapping
-from itertools import chain, zip_longest
 
 from dagster import AssetCheckEvaluation, AssetCheckKey
 
-from lakehouse.alerts.failed_checks import clear_commands, last_evaluation
+from lakehouse.alerts.failed_checks import last_evaluation
 from lakehouse.alerts.incidents import Firing, Observed, Resolved
 from lakehouse.alerts.monitor_context import MonitorContext, describe_rows
 from lakehouse.alerts.mutes import mute_command
@@ -73,11 +72,9 @@ def _firing(
     # If the newest rows were removed, the incident shows the remaining ones.
     known = context.state.open.get(_key(table))
     times = (counts.last_at, known.last_at if known else None)
-    share = _describe_share(context, table, counts)
     sampled = _sampled_checks(context, table, counts)
     samples = (CheckMetadata.from_metadata(one.metadata).sample for one in sampled)
-    # The first row of each sample, then the second: a row can break several rules.
-    rows = filter(None, chain.from_iterable(zip_longest(*samples)))
+    rows = [sample[0] for sample in samples if sample]
     newest = f"SELECT * FROM {history.table} ORDER BY _quarantined_at DESC LIMIT 20"
     last = history.last_write
     return context.firing(
@@ -86,11 +83,10 @@ def _firing(
         max(filter(None, times), default=context.now),
         f"{table.name}: {_count(counts.rows)} in quarantine",
         lines=(
-            f"{share}.",
-            *describe_rows(rows, table.masked_columns, len(sampled)),
+            f"{_describe_share(context, table, counts)}.",
+            *describe_rows(rows, table.masked_columns),
         ),
         commands=(
-            *clear_commands(sampled),
             f'lakehouse sql "{newest}"',
             f"lakehouse quarantine {table.name}",
             mute_command(table.name),
@@ -99,8 +95,6 @@ def _firing(
         table=table.name,
         run_id=last.commit.run_id if last and last.commit else "",
         size=counts.rows,
-        brief=share,
-        state=str(history.main.snapshot_id if history.main else ""),
     )
 
 

@@ -14,6 +14,7 @@ from lakehouse.alerts.incidents import Alert
 from lakehouse.errors import LakehouseError, SettingsError
 from lakehouse.settings import Settings
 from lakehouse.storage.atomic_files import append_line
+from lakehouse.storage.json_files import type_adapter
 
 if TYPE_CHECKING:
     import apprise
@@ -28,8 +29,6 @@ _MARKUP = re.compile(r"(?<=\])(?=\()|(?<=@)(?=\w)|(?<=<)(?=[\w/!@#:&])")
 or `<url|text>`: chat services have no common escape character, and apprise undoes some.
 """
 _INVISIBLE = "\u2060"
-_JOINS_LINES = ("workflow", "workflows")
-"""Teams shows a single line break as a space."""
 _TOPIC = re.compile(r"^arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_.-]+$")
 _LONGEST_SUBJECT = 100
 
@@ -109,7 +108,7 @@ class AppriseSink:
     def _escaped(self, text: str) -> str:
         if self._scheme not in _PLAIN_TEXT:
             text = _MARKUP.sub(_INVISIBLE, text)
-        return text.replace("\n", "\n\n") if self._scheme in _JOINS_LINES else text
+        return text
 
     @property
     def _scheme(self) -> str:
@@ -165,8 +164,6 @@ class SnsSink:
             "table": alert.table,
             "lakehouse": self.settings.title,
         }
-        is_fifo = self.topic.endswith(".fifo")
-        ordered = {"MessageGroupId": "lakehouse", "MessageDeduplicationId": alert.alert_id}
         # A subject is one line of ASCII.
         subject = alert.title.encode("ascii", "replace").decode().replace("\n", " ")
         client.publish(
@@ -178,7 +175,6 @@ class SnsSink:
                 for name, value in attributes.items()
                 if value
             },
-            **(ordered if is_fifo else {}),
         )
 
 
@@ -203,9 +199,7 @@ def read_alerts(settings: Settings) -> list[Alert]:
     # A name can contain a line separator of Python, such as U+2028.
     for line in text.split("\n"):
         with suppress(ValueError):
-            record = json.loads(line)
-            if isinstance(record, dict):
-                alerts.append(Alert.from_json(record))
+            alerts.append(type_adapter(Alert).validate_json(line))
     return alerts
 
 

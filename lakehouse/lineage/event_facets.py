@@ -30,8 +30,6 @@ Json = dict[str, Any]
 PRODUCER = "urn:lakehouse"
 _SPECIFICATION = "https://openlineage.io/spec"
 _EVENT_SCHEMA = f"{_SPECIFICATION}/2-0-2/OpenLineage.json#/$defs/RunEvent"
-_MOST_PARTITIONS = 100
-"""Maximum number of partitions in an event."""
 _VERSIONS = {
     "CatalogDatasetFacet": "1-1-0",
     "DataQualityAssertionsDatasetFacet": "1-1-0",
@@ -68,7 +66,7 @@ class EventMaker:
         output = self._output(write.table, _facets_of(write.table, outcome))
         output["outputFacets"] = _statistics(outcome)
         kind: EventType = "FAIL" if isinstance(outcome, Refused) else "COMPLETE"
-        return self._event(kind, write, inputs, output, _run_facets(write.table, outcome))
+        return self._event(kind, write, inputs, output, _run_facets(outcome))
 
     def failure(self, write: BegunWrite, error: BaseException, *, had_conflict: bool) -> Json:
         """Return the event of a write that failed, or that is retried after a conflict."""
@@ -76,23 +74,6 @@ class EventMaker:
         message = "Another writer came first." if had_conflict else type(error).__name__
         output = self._output(write.table, {})
         return self._event(kind, write, self._inputs(write), output, _error(message))
-
-    def end_of_crashed(
-        self, start: Json, write: BegunWrite, published: Published | None
-    ) -> Json:
-        """Return the final event of a write whose process was killed.
-
-        :param start: its START event.
-        """
-        event = {**start, "eventTime": _now(), "eventType": "COMPLETE"}
-        if published is None:
-            run = {**start["run"]}
-            message = "Its process ended before it was published."
-            run["facets"] = {**run.get("facets", {}), **_error(message)}
-            return {**event, "eventType": "ABORT", "run": run}
-        output = self._output(write.table, _facets_of(write.table, published))
-        output["outputFacets"] = _statistics(published)
-        return {**event, "outputs": [output]}
 
     def _event(
         self,
@@ -110,7 +91,7 @@ class EventMaker:
             "schemaURL": _EVENT_SCHEMA,
             "run": {
                 "runId": run_id_of(write.write_id),
-                "facets": {**self._parent(write), **_partitions(write), **(facets or {})},
+                "facets": {**self._parent(write), **(facets or {})},
             },
             "job": {
                 "namespace": self.namespace,
@@ -139,18 +120,12 @@ class EventMaker:
         facets = _symlinks(name)
         if pin.snapshot_id is not None:
             facets["version"] = _version(pin.snapshot_id)
-        read = {
-            "rowCount": pin.rows,
-            "size": pin.scanned.size_bytes if pin.scanned else None,
-            "fileCount": pin.scanned.files if pin.scanned else None,
-        }
-        known = {key: number for key, number in read.items() if number is not None}
-        statistics = facet("InputStatisticsInputDatasetFacet", known)
+        statistics = facet("InputStatisticsInputDatasetFacet", {"rowCount": pin.rows})
         return {
             "namespace": name.namespace,
             "name": name.name,
             "facets": facets,
-            "inputFacets": {"inputStatistics": statistics} if known else {},
+            "inputFacets": {} if pin.rows is None else {"inputStatistics": statistics},
         }
 
     def _output(self, table: IcebergTable, facets: Mapping[str, Json]) -> Json:
@@ -178,14 +153,9 @@ class EventMaker:
 
 
 def facet(kind: str, fields: Json) -> Json:
-    """Return a facet of the specification or of the lakehouse."""
-    version = _VERSIONS.get(kind)
-    schema = f"{_SPECIFICATION}/facets/{version}/{kind}.json#/$defs/{kind}"
-    return {
-        "_producer": PRODUCER,
-        "_schemaURL": schema if version else f"{PRODUCER}:facets:{kind}",
-        **fields,
-    }
+    """Return a facet of the specification."""
+    schema = f"{_SPECIFICATION}/facets/{_VERSIONS[kind]}/{kind}.json#/$defs/{kind}"
+    return {"_producer": PRODUCER, "_schemaURL": schema, **fields}
 
 
 def _now() -> str:
@@ -283,32 +253,10 @@ def _statistics(outcome: Outcome) -> dict[str, Json]:
     return {"outputStatistics": facet("OutputStatisticsOutputDatasetFacet", written)}
 
 
-def _run_facets(table: IcebergTable, outcome: Outcome) -> dict[str, Json]:
-    written: Json = {"outcome": type(outcome).__name__.lower(), "attempts": outcome.attempts}
-    if isinstance(outcome, Published):
-        written["operation"] = outcome.operation
-        written["tableRows"] = outcome.row_count
-    if outcome.quarantined and table.quarantine:
-        written["quarantine"] = table.quarantine.name
-        written["quarantinedRows"] = outcome.quarantined.rows
-    facets = {"lakehouse_write": facet("WriteRunFacet", written)}
-    if isinstance(outcome, Refused):
-        rules = ", ".join(result.rule.name for result in outcome.reasons)
-        facets |= _error(f"Blocked by {rules}.")
-    return facets
-
-
-def _partitions(write: BegunWrite) -> dict[str, Json]:
-    """Return the partitions facet of a run; partition columns are never personal."""
-    values, by = write.run.partition_values, write.table.overwritten_by
-    if not values or by is None:
+def _run_facets(outcome: Outcome) -> dict[str, Json]:
+    if not isinstance(outcome, Refused):
         return {}
-    named = {
-        "column": by,
-        "partitions": list(values[:_MOST_PARTITIONS]),
-        "count": len(values),
-    }
-    return {"lakehouse_partitions": facet("PartitionsRunFacet", named)}
+    return _error(f"Blocked by {', '.join(result.rule.name for result in outcome.reasons)}.")
 
 
 def _error(message: str) -> dict[str, Json]:

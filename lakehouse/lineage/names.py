@@ -4,28 +4,17 @@ A dataset is named by its location, as in OpenLineage's Spark integration for Ic
 a path, or `s3://bucket` and a key. Its catalog name is an alias (`symlinks`).
 """
 
-import re
 from dataclasses import dataclass, field
 from typing import Any
-from uuid import NAMESPACE_OID, UUID, uuid5
+from uuid import NAMESPACE_OID, uuid5
 
 from lakehouse.errors import LakehouseError
 from lakehouse.iceberg.catalog.catalog import Catalog
 
-_WRITE_ID = re.compile(r"[0-9a-f]{32}")
-_VERSION, _VARIANT = 7, 0b10
-
 
 def run_id_of(write_id: str) -> str:
-    """Return the run id of a write: a deterministic UUID, version 7 for ids of this package."""
-    if not _WRITE_ID.fullmatch(write_id):
-        return str(uuid5(NAMESPACE_OID, write_id))
-    milliseconds, rest = int(write_id[:12], 16), int(write_id[12:], 16)
-    # 12 and 62 of the remaining 80 bits.
-    high, low = rest >> 68, rest & ((1 << 62) - 1)
-    return str(
-        UUID(int=milliseconds << 80 | _VERSION << 76 | high << 64 | _VARIANT << 62 | low)
-    )
+    """Return the run id of a write: a deterministic UUID."""
+    return str(uuid5(NAMESPACE_OID, write_id))
 
 
 @dataclass(frozen=True)

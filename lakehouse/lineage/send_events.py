@@ -1,20 +1,18 @@
 """Emits OpenLineage events of writes to a file and to a configured HTTP endpoint.
 
-The endpoint gets events in order, at least once, without blocking writes for long. The queue is
-the part of the event file after the last delivered line. Events that leave the size-limited
-file before the endpoint responds are not delivered.
+The endpoint gets events in order, at least once, without blocking writes for long. Each waiting
+event is a file in a folder; above a number of files, the oldest are deleted.
 """
 
-import hashlib
 import http.client
 import json
 import logging
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,20 +20,19 @@ from typing import Any
 from lakehouse.errors import LakehouseError, TableBusy
 from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.iceberg.values.write_events import BegunWrite, WriteListener
-from lakehouse.iceberg.values.write_result import Outcome, Published
+from lakehouse.iceberg.values.write_result import Outcome
 from lakehouse.lineage.event_facets import EventMaker, Json
-from lakehouse.lineage.names import DatasetNames, run_id_of
+from lakehouse.lineage.names import DatasetNames
 from lakehouse.settings import Settings
-from lakehouse.storage.atomic_files import append_line, replace_text
+from lakehouse.storage.atomic_files import append_line, replace_bytes
 from lakehouse.storage.file_lock import file_lock
-from lakehouse.storage.json_files import read_json, write_json
 
 MAX_BYTES = 16 * 2**20
 """Size limit of the file before rotation; one previous file is kept."""
 _LOCK_SECONDS = 5.0
 _SECONDS = 3.0
-_MOST_EVENTS = 1000
-"""More than can be sent in one call."""
+_MOST_WAITING = 10_000
+"""Maximum number of events that wait for the endpoint."""
 PAUSE_SECONDS = 60.0
 """Delay after an unsuccessful request."""
 _TIMEOUT_SECONDS = 2.0
@@ -45,13 +42,14 @@ _TRY_AGAIN = (401, 403, 404, 408, 425, 429)
 
 @dataclass(frozen=True)
 class EventLog:
-    """Events in a file, and older events in a second file next to it.
+    """Events in a file, and older events in a second file next to it; `is_sent` also queues them.
 
     A line is written in one call, so readers never see partial lines; the next writer removes
     a partial line of a killed process.
     """
 
     path: Path
+    is_sent: bool = False
 
     @property
     def earlier(self) -> Path:
@@ -60,7 +58,7 @@ class EventLog:
 
     @property
     def folder(self) -> Path:
-        """Folder with state: open runs and the delivery position."""
+        """Folder with state: waiting events."""
         if not self.path.suffix:
             # A folder cannot have the same name as the file.
             return self.path.with_name(f"{self.path.name}.state")
@@ -73,10 +71,17 @@ class EventLog:
         """
         line = json.dumps(event, ensure_ascii=False).encode()
         with self.locked():
+            if self.is_sent:
+                replace_bytes(self.waiting_folder / f"{time.time_ns():020}.json", line)
             size = self.path.stat().st_size if self.path.is_file() else 0
             if size and size + len(line) > MAX_BYTES:
                 self.path.replace(self.earlier)
             append_line(self.path, line)
+
+    @property
+    def waiting_folder(self) -> Path:
+        """Folder with a file for each event that was not sent; names order them."""
+        return self.folder / "waiting"
 
     def locked(self) -> AbstractContextManager[None]:
         """Lock the file against other writers and rotation.
@@ -88,17 +93,6 @@ class EventLog:
             next_step="The next write of the table emits the event.",
         )
         return file_lock(self.folder / "write.lock", _LOCK_SECONDS, busy)
-
-    def recorded(self, run_id: str) -> set[str]:
-        """Return the types of the recorded events of a run."""
-        types = set()
-        for path in filter(Path.is_file, (self.earlier, self.path)):
-            for line in path.read_bytes().split(b"\n"):
-                if run_id.encode() in line and line.endswith(b"}"):
-                    event = json.loads(line)
-                    if event["run"]["runId"] == run_id:
-                        types.add(event["eventType"])
-        return types
 
 
 class _FollowsNothing(urllib.request.HTTPRedirectHandler):
@@ -115,17 +109,6 @@ class _FollowsNothing(urllib.request.HTTPRedirectHandler):
 _OPENER = urllib.request.build_opener(_FollowsNothing)
 
 
-@dataclass(frozen=True)
-class Position:
-    """The file, identified by its first line, the byte offset after the last sent event, and the
-    time of the last failed request in seconds since 1970, or 0.
-    """
-
-    file: str = ""
-    offset: int = 0
-    failed_at: float = 0.0
-
-
 def send_events(log: EventLog, url: str, key: str | None, logger: logging.Logger) -> None:
     """Send queued events for a limited time, unless another process sends, or a request failed
     within the last minute.
@@ -140,25 +123,23 @@ def send_events(log: EventLog, url: str, key: str | None, logger: logging.Logger
 
 
 def _send(log: EventLog, url: str, key: str | None, logger: logging.Logger) -> None:
-    file, until = log.folder / "sent.json", time.monotonic() + _SECONDS
-    position = _read_position(file)
-    if time.time() - position.failed_at < PAUSE_SECONDS:
+    failed, until = log.folder / "failed", time.monotonic() + _SECONDS
+    if failed.exists() and time.time() - failed.stat().st_mtime < PAUSE_SECONDS:
         return
-    for line, after in _pending(log, position):
+    waiting = sorted(log.waiting_folder.glob("*.json"))
+    for file in waiting[:-_MOST_WAITING]:
+        file.unlink()
+    for file in waiting[-_MOST_WAITING:]:
         if time.monotonic() >= until:
             return
-        problem, is_final = _post(url, key, line)
+        problem, is_final = _post(url, key, file.read_bytes())
         if problem and not is_final:
             logger.warning("OpenLineage events are pending: %s.", problem)
-            # If nothing was sent yet, the queue starts in this file.
-            pending_in = position.file or after.file
-            failed = replace(position, file=pending_in, failed_at=time.time())
-            write_json(file, failed, Position)
+            failed.touch()
             return
         if problem:
             logger.warning("An OpenLineage event was rejected: %s.", problem)
-        position = after
-        write_json(file, position, Position)
+        file.unlink()
 
 
 def _post(url: str, key: str | None, line: bytes) -> tuple[str, bool]:
@@ -180,59 +161,6 @@ def _post(url: str, key: str | None, line: bytes) -> tuple[str, bool]:
         return f"the endpoint was not reached ({type(error).__name__})", False
 
 
-def _read_position(file: Path) -> Position:
-    if not file.is_file():
-        return Position()
-    try:
-        position: Position = read_json(file, Position)
-    except LakehouseError:
-        # Receivers deduplicate events by run id.
-        return Position()
-    return position
-
-
-def _pending(log: EventLog, position: Position) -> list[tuple[bytes, Position]]:
-    """Return the queued events, each with the position after it.
-
-    Includes the previous file if it was not fully sent. Without a sent event, the previous file
-    predates the endpoint.
-
-    :raises LakehouseError: another process locks the file for several seconds.
-    """
-    pending: list[tuple[bytes, Position]] = []
-    with log.locked():
-        is_in_newest = position.file in ("", _file_id(log.path))
-        for path in (log.path,) if is_in_newest else (log.earlier, log.path):
-            name = _file_id(path)
-            offset = position.offset if name == position.file else 0
-            for line in _lines_after(path, offset):
-                offset += len(line)
-                if len(pending) < _MOST_EVENTS and _is_event(line):
-                    pending.append((line.strip(), Position(name, offset)))
-    return pending
-
-
-def _lines_after(path: Path, offset: int) -> Iterator[bytes]:
-    if path.is_file():
-        with path.open("rb") as file:
-            file.seek(offset)
-            yield from file
-
-
-def _file_id(path: Path) -> str:
-    """Return an id that is stable across renames."""
-    first = next(_lines_after(path, 0), b"")
-    return hashlib.sha256(first).hexdigest()[:16] if first.endswith(b"\n") else ""
-
-
-def _is_event(line: bytes) -> bool:
-    """Return whether a line is complete; a killed process can leave a partial one."""
-    try:
-        return line.endswith(b"\n") and isinstance(json.loads(line), dict)
-    except ValueError:
-        return False
-
-
 _logger = logging.getLogger("lakehouse.lineage")
 NAMESPACE = "lakehouse"
 """Default job namespace if the lakehouse has no name."""
@@ -242,8 +170,7 @@ NAMESPACE = "lakehouse"
 class OpenLineageEvents(WriteListener):
     """Emits one START and one COMPLETE, FAIL or ABORT event for each write id.
 
-    Errors are logged and do not fail the write. The START events of open writes are stored in
-    one file each, so that the next writer of the table can emit a missing end event.
+    Errors are logged and do not fail the write. A write of a killed process has no end event.
     """
 
     settings: Settings
@@ -252,7 +179,7 @@ class OpenLineageEvents(WriteListener):
     @cached_property
     def log(self) -> EventLog:
         """The event file."""
-        return EventLog(self.settings.openlineage_file)
+        return _log_of(self.settings)
 
     @cached_property
     def _maker(self) -> EventMaker:
@@ -261,64 +188,30 @@ class OpenLineageEvents(WriteListener):
 
     def begun(self, write: BegunWrite) -> None:
         """Emit the start of a write."""
-
-        def emit() -> None:
-            start = self._maker.start(write)
-            replace_text(self._open_file(write), json.dumps(start, ensure_ascii=False))
-            self.log.append(start)
-
-        _attempt(emit)
+        _attempt(lambda: self.log.append(self._maker.start(write)))
 
     def finished(self, write: BegunWrite, outcome: Outcome) -> None:
         """Emit the outcome of a write."""
-        self._end(write, lambda: self._maker.end(write, outcome))
+        self._end(lambda: self._maker.end(write, outcome))
 
     def failed(self, write: BegunWrite, error: BaseException, *, had_conflict: bool) -> None:
         """Emit the failure of a write."""
-        self._end(write, lambda: self._maker.failure(write, error, had_conflict=had_conflict))
+        self._end(lambda: self._maker.failure(write, error, had_conflict=had_conflict))
 
-    def unended(self, table: str) -> Sequence[str]:
-        """Return the ids of writes of a table without an end event, oldest first."""
-        return sorted(file.stem for file in self._open_folder(table).glob("*.json"))
-
-    def resolved(self, write: BegunWrite, published: Published | None) -> None:
-        """Emit the missing events of a write whose process crashed."""
-
-        def emit() -> None:
-            start = json.loads(self._open_file(write).read_text(encoding="utf-8"))
-            recorded = self.log.recorded(run_id_of(write.write_id))
-            if "START" not in recorded:
-                self.log.append(start)
-            if not recorded - {"START"}:
-                self.log.append(self._maker.end_of_crashed(start, write, published))
-            self._close(write)
-
-        _attempt(emit)
+    def _end(self, make: Callable[[], Json]) -> None:
+        _attempt(lambda: self.log.append(make()))
         send_waiting(self.settings)
-
-    def _end(self, write: BegunWrite, make: Callable[[], Json]) -> None:
-        def emit() -> None:
-            self.log.append(make())
-            self._close(write)
-
-        _attempt(emit)
-        send_waiting(self.settings)
-
-    def _close(self, write: BegunWrite) -> None:
-        self._open_file(write).unlink(missing_ok=True)
-
-    def _open_folder(self, table: str) -> Path:
-        return self.log.folder / "open" / table
-
-    def _open_file(self, write: BegunWrite) -> Path:
-        return self._open_folder(write.table.name) / f"{write.write_id}.json"
 
 
 def send_waiting(settings: Settings) -> None:
     """Send queued events to the configured endpoint, if any."""
-    url, log = settings.openlineage_url, EventLog(settings.openlineage_file)
+    url, log = settings.openlineage_url, _log_of(settings)
     if url is not None:
         _attempt(lambda: send_events(log, url, settings.openlineage_key, _logger))
+
+
+def _log_of(settings: Settings) -> EventLog:
+    return EventLog(settings.openlineage_file, is_sent=settings.openlineage_url is not None)
 
 
 def _attempt(emit: Callable[[], None]) -> None:

@@ -1,9 +1,8 @@
 """Dagster asset checks of a table: one check for each rule, with the rule's name."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from shlex import quote
 from typing import TYPE_CHECKING, Any, Literal
 
 import dagster as dg
@@ -14,57 +13,11 @@ from lakehouse.iceberg.rules.rows import InPartitionsRule
 from lakehouse.iceberg.values.write_result import Outcome, Refused, RuleResult
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.metadata_keys import CheckMetadata
-from lakehouse.tables.quoting import literal, literals
 from lakehouse.tables.rule import Bounds, Number, Rule
 from lakehouse.tables.table_validation import REFUSED_SHARE
 
 if TYPE_CHECKING:
-    from lakehouse.iceberg.catalog.catalog import Catalog
     from lakehouse.tables.table import IcebergTable
-
-
-_FILE, _ROW = "_source_file", "_source_row"
-
-
-def in_clear(rows: Sequence[Mapping[str, Any]], standing_in: str) -> str | None:
-    """Return the command for the sample rows of the first file; None if it is unknown.
-
-    :param standing_in: table that contains the rows, with a version if it is not the current.
-    """
-    known = [
-        row for row in rows if row.get(_FILE) is not None and isinstance(row.get(_ROW), int)
-    ]
-    if not known or not standing_in:
-        return None
-    file = str(known[0][_FILE])
-    numbers = sorted({row[_ROW] for row in known if row[_FILE] == file})
-    which = f"= {numbers[0]}" if len(numbers) == 1 else f"IN {literals(numbers)}"
-    query = f"SELECT * FROM {standing_in} WHERE {_FILE} = {literal(file)} AND {_ROW} {which}"
-    return f"lakehouse sql {_in_shell(query)}"
-
-
-def table_of_rows(catalog: "Catalog", table: "IcebergTable", outcome: Outcome) -> str:
-    """Return the table to query for the input rows of a write; empty if there is none."""
-    if has_source(table.column_names):
-        candidate = outcome.branch if isinstance(outcome, Refused) else ""
-        return f"{table.name} VERSION AS OF {literal(candidate)}" if candidate else table.name
-    read = dict.fromkeys(pin.table for pin in outcome.pins.values() if pin.snapshot_id)
-    return next(
-        (name for name in read if has_source(catalog.load(name).schema().column_names)), ""
-    )
-
-
-def has_source(columns: Sequence[str]) -> bool:
-    """Whether rows have their source file and their row number in it."""
-    return {_FILE, _ROW} <= {*columns}
-
-
-def _in_shell(text: str) -> str:
-    """Return a shell word, in double quotes if possible since SQL uses single quotes."""
-    if any(sign in text for sign in "$`!"):
-        return quote(text)
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
 
 
 @dataclass(frozen=True)
@@ -75,26 +28,16 @@ class Evaluated:
     snapshot_id: int | None
     branch: str = ""
     partitions: Sequence[str] = ()
-    rows_in: str = ""
-    """Table (and version) to query by source file and row; empty if there is none."""
-    quarantine: str = ""
-    """The quarantine table with the rejected rows."""
 
     @classmethod
-    def by(cls, outcome: Outcome, rows_in: str = "") -> "Evaluated":
+    def by(cls, outcome: Outcome) -> "Evaluated":
         """Return what the rules of a write were evaluated on."""
         what: Literal["main", "candidate"] = "main"
         snapshot_id, branch = outcome.snapshot_id, ""
         if isinstance(outcome, Refused):
             what, branch = "candidate", outcome.branch
             snapshot_id = outcome.candidate_snapshot_id
-        quarantine = outcome.quarantined.table if outcome.quarantined else ""
-        return cls(what, snapshot_id, branch, outcome.partitions, rows_in, quarantine)
-
-    def show(self, result: RuleResult) -> str | None:
-        """Return the command that shows the unmasked rows of a sample."""
-        is_quarantined = result.rule.on_failure == "quarantine" and self.quarantine
-        return in_clear(result.sample, self.quarantine if is_quarantined else self.rows_in)
+        return cls(what, snapshot_id, branch, outcome.partitions)
 
 
 def check_specs(table: "IcebergTable", implied: Sequence[Rule] = ()) -> list[dg.AssetCheckSpec]:
@@ -214,7 +157,6 @@ def _metadata(result: RuleResult, evaluated: Evaluated) -> dict[str, Any]:
         partitions=tuple(evaluated.partitions),
         branch=evaluated.branch or None,
         sample=tuple(result.sample),
-        rows_in_clear=(evaluated.show(result) or None) if result.sample else None,
     ).to_metadata()
 
 

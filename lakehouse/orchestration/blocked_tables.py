@@ -10,26 +10,17 @@ from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.orchestration.asset_checks import checked_rules
 from lakehouse.orchestration.asset_keys import asset_key
-from lakehouse.orchestration.dagster_internals import (
-    add_run_tags,
-    check_executions,
-    check_summaries,
-)
+from lakehouse.orchestration.dagster_internals import add_run_tags, check_summaries
 from lakehouse.orchestration.metadata_keys import CheckMetadata
 from lakehouse.orchestration.partitions.partition_bounds import computed_bounds
 from lakehouse.spark.processes import HIDDEN_PREFIX
 from lakehouse.tables.table import IcebergTable
 
-_MAX_EXECUTIONS = 200
-"""Maximum number of executions of a check to search for the last one on published rows; a
-blocked table is not recomputed until its inputs change.
-"""
-
 
 def need_full_check(
     instance: dg.DagsterInstance, table: IcebergTable, passed: Iterable[str]
 ) -> set[str]:
-    """Return the checks that pass now but failed in their last evaluation of published rows.
+    """Return the checks that pass now but whose last evaluation failed or was of a blocked write.
 
     Excludes quarantining rules, since their rows are not in the table, and checks of a single
     write, such as the quarantine share.
@@ -43,32 +34,18 @@ def need_full_check(
     keys = [dg.AssetCheckKey(asset_key(table.name), name) for name in names]
     if not keys:
         return set()
-    found = check_summaries(instance, keys)
-    return {key.name for key in keys if key in found and _failed(instance, key, found[key])}
+    summaries = check_summaries(instance, keys)
+    return {key.name for key in keys if key in summaries and _is_open(summaries[key])}
 
 
-def _failed(instance: dg.DagsterInstance, key: dg.AssetCheckKey, summary: Any) -> bool:
+def _is_open(summary: Any) -> bool:
+    """Whether the last evaluation failed, or did not cover published rows: of a blocked write."""
     last = summary.last_completed_check_execution_record
     evaluation = last.evaluation if last else None
-    if evaluation is not None and not _is_of_main(evaluation):
-        # A blocked write did not evaluate published rows.
-        evaluation = _last_of_main(instance, key)
-    return evaluation is not None and not evaluation.passed
-
-
-def _last_of_main(
-    instance: dg.DagsterInstance, key: dg.AssetCheckKey
-) -> dg.AssetCheckEvaluation | None:
-    for record in check_executions(instance, key, _MAX_EXECUTIONS):
-        evaluation = record.evaluation
-        # A planned execution has no result yet.
-        if isinstance(evaluation, dg.AssetCheckEvaluation) and _is_of_main(evaluation):
-            return evaluation
-    return None
-
-
-def _is_of_main(evaluation: dg.AssetCheckEvaluation) -> bool:
-    return CheckMetadata.from_metadata(evaluation.metadata).evaluated == "main"
+    if evaluation is None:
+        return False
+    is_of_main = CheckMetadata.from_metadata(evaluation.metadata).evaluated == "main"
+    return not (evaluation.passed and is_of_main)
 
 
 BLOCKED = f"{HIDDEN_PREFIX}held."

@@ -43,7 +43,7 @@ def open_engine(settings: Settings, *, is_read_only: bool = False) -> Engine:
     def page() -> str:
         from lakehouse.spark.spark_session import page_of_process
 
-        return page_of_process()
+        return page_of_process(settings)
 
     return Engine(
         catalog,

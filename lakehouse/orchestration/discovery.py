@@ -15,9 +15,7 @@ from lakehouse.errors import DeclarationError, LakehouseError
 from lakehouse.orchestration.asset_keys import table_name
 from lakehouse.orchestration.asset_specs import inputs_of, quarantine_spec
 from lakehouse.orchestration.functions.function_code import file_place, frames_of
-from lakehouse.orchestration.functions.sql_function import SqlFunction
 from lakehouse.orchestration.load_validation import check_columns, check_subjects, sources_of
-from lakehouse.orchestration.table_function import function_of
 from lakehouse.tables.feed import Feed
 from lakehouse.tables.quoting import meant_name
 from lakehouse.tables.table import IcebergTable
@@ -210,7 +208,6 @@ def declared_assets(modules: Iterable[ModuleType]) -> list[dg.AssetsDefinition |
     for table in tables.values():
         _check_rules(table, tables, known)
     _check_computed_once(modules, assets)
-    _check_queries_are_read(modules, assets)
     feeds = declared_by_name(modules, Feed)
     check_subjects(tables, sources_of(computed, tables), feeds.values())
     return [*assets, *specs]
@@ -238,28 +235,6 @@ def _check_computed_once(
                     f" {_place(modules, asset)}; expected one function.",
                     next_step="Give one of them a table of its own.",
                 )
-
-
-def _check_queries_are_read(
-    modules: Iterable[ModuleType], assets: Iterable[dg.AssetsDefinition]
-) -> None:
-    """Raise for a query file that its module does not use: it would be ignored silently."""
-    functions = (function_of(asset) for asset in assets)
-    read = {
-        function.compute.file
-        for function in functions
-        if function and isinstance(function.compute, SqlFunction)
-    }
-    for module in modules:
-        file = getattr(module, "__file__", None)
-        query = Path(file).with_suffix(".sql") if file else None
-        if query and query.is_file() and query not in read:
-            place = file_place(str(query), module.__name__, 1)
-            raise DeclarationError(
-                f"{place.rpartition(':')[0]} computes no table; expected the module of its name to"
-                " have an asset of it.",
-                next_step="Say `computed = sql_asset(TABLE, inputs=…)` there, or move the file.",
-            )
 
 
 def _check_rules(

@@ -16,12 +16,11 @@ from lakehouse.iceberg.frames.spark_errors import (
     spark_exit_explanation,
 )
 from lakehouse.iceberg.values.write_result import Refused, RuleResult
-from lakehouse.orchestration.asset_checks import Evaluated
 from lakehouse.orchestration.functions.function_code import place_of_error, place_of_function
 from lakehouse.orchestration.metadata_keys import BlockedMetadata
 from lakehouse.orchestration.withheld_values import cause_without_data
 from lakehouse.tables.table import IcebergTable
-from lakehouse.tables.upkeep import in_days
+from lakehouse.tables.upkeep import duration_text
 
 OWN_ERROR = "lakehouse.errors."
 """Prefix of the recorded message of an error that this package raised."""
@@ -120,23 +119,26 @@ def blocked_failure(
     outcome: Refused,
     run_id: str,
     metadata: Mapping[str, Any] = MappingProxyType({}),
-    evaluated: Evaluated | None = None,
 ) -> dg.Failure:
     """Return the failure of a blocked write; not retried, since the result would be the same.
 
     :param metadata: additional metadata of the run.
-    :param evaluated: what the rules were evaluated on, and where to query the sample rows.
     """
-    reasons = "; ".join(_reason(result, evaluated) for result in outcome.reasons)
-    main = (
-        f"is as it was, at snapshot {outcome.snapshot_id}"
-        if outcome.snapshot_id
-        else "is empty, as it was"
-    )
+    reasons = "; ".join(_reason(result) for result in outcome.reasons)
+    at = outcome.snapshot_id
+    main = f"is as it was, at snapshot {at}" if at else "is empty, as it was"
+    sources = sorted({pin.table for pin in outcome.pins.values()})
+    # Rules on metadata or merge rows can fail before anything is written.
+    candidate, publish = "nothing was written that could be looked at", ""
+    if outcome.branch:
+        kept_for = duration_text(outcome.kept_for)
+        candidate = f"the blocked rows are kept on its branch {outcome.branch} for {kept_for}"
+        command = f"lakehouse publish {outcome.table} --run {run_id[:8]} --why …"
+        publish = f"; or publish them all the same with `{command}`" if run_id else ""
     return dg.Failure(
-        f"{outcome.table} was not published: {reasons}. The table {main}; {_kept(outcome)}."
-        f" Correct the rule, or these rows in {_sources(outcome)}, and run `lakehouse retry"
-        f" {outcome.table}`{_publish_all_the_same(outcome, run_id)}.",
+        f"{outcome.table} was not published: {reasons}. The table {main}; {candidate}."
+        f" Correct the rule, or these rows in {' and '.join(sources) or 'what the asset computes'},"
+        f" and run `lakehouse retry {outcome.table}`{publish}.",
         metadata={
             **BlockedMetadata(
                 branch=outcome.branch,
@@ -150,37 +152,11 @@ def blocked_failure(
     )
 
 
-def _kept(outcome: Refused) -> str:
-    # Rules on metadata or merge rows can fail before anything is written.
-    if not outcome.branch:
-        return "nothing was written that could be looked at"
-    kept_for = in_days(outcome.kept_for)
-    return f"the blocked rows are kept on its branch {outcome.branch} for {kept_for}"
-
-
-def _publish_all_the_same(outcome: Refused, run_id: str) -> str:
-    if not outcome.branch or not run_id:
-        return ""
-    return (
-        f"; or publish them all the same with `lakehouse publish {outcome.table} --run"
-        f" {run_id[:8]} --why …`"
-    )
-
-
-def _sources(outcome: Refused) -> str:
-    return (
-        " and ".join(sorted({pin.table for pin in outcome.pins.values()}))
-        or "what the asset computes"
-    )
-
-
-def _reason(result: RuleResult, evaluated: Evaluated | None) -> str:
+def _reason(result: RuleResult) -> str:
     shown = ""
     if result.sample:
         row = json.dumps(dict(result.sample[0]), default=str, ensure_ascii=False)
         shown = f", such as {row}"
-    in_clear = evaluated.show(result) if evaluated else None
-    shown += f", shown in clear by `{in_clear}`" if in_clear else ""
     broken = "is broken by" if result.rule.bounds is None else "does not hold: found"
     return (
         f"rule {result.rule.name} ({result.rule.description}) {broken} {result.summary}{shown}"

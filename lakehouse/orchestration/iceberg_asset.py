@@ -282,8 +282,7 @@ def _compute(
     io: IcebergIOManager = context.resources.io_manager
     job = io.jobs.job_of(table.name)
     if job and io.jobs.settings:
-        done = compute_in_job(context, io.jobs.settings, table, run, job, implied)
-        return Written(done.outcome, done.metadata, is_interrupted=done.is_interrupted)
+        return Written(*compute_in_job(context, io.jobs.settings, table, run, job, implied))
     with in_one_line(table, compute):
         return Written(io.write(table, compute, inputs, run))
 

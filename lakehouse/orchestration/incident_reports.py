@@ -17,7 +17,6 @@ from lakehouse.storage.file_lock import brief_lock
 from lakehouse.storage.json_files import read_json, write_json
 
 Severity = Literal["error", "warn"]
-_MOST_NOTES = 1000
 _REMEMBERED = timedelta(days=7)
 
 
@@ -101,10 +100,9 @@ def _add(settings: Settings, note: Note) -> None:
         known = last.get(note.report.key)
         if known and replace(known, at=note.at) == note:
             return
-        unresolved = [one for one in last.values() if not one.resolved]
         remembered = [
-            one for one in notes if one in unresolved or note.at - one.at < _REMEMBERED
+            one
+            for one in notes
+            if one is last[one.report.key] or note.at - one.at < _REMEMBERED
         ]
-        write_json(
-            reports_file(settings), [*remembered[-_MOST_NOTES:], note], list[Note], indent=1
-        )
+        write_json(reports_file(settings), [*remembered, note], list[Note], indent=1)

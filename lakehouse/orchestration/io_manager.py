@@ -23,7 +23,7 @@ from lakehouse.iceberg.rules import evaluation
 from lakehouse.iceberg.values.write_context import Partitions, Run
 from lakehouse.iceberg.values.write_result import Outcome, Pin, Refused, RuleResult
 from lakehouse.iceberg.write import write_audit_publish
-from lakehouse.orchestration.asset_checks import Evaluated, has_source
+from lakehouse.orchestration.asset_checks import Evaluated
 from lakehouse.orchestration.asset_keys import table_name
 from lakehouse.orchestration.dagster_internals import set_data_version, step_started_at
 from lakehouse.orchestration.failure_texts import blocked_failure
@@ -102,10 +102,7 @@ class IcebergIOManager(dg.ConfigurableIOManager):
         main = read_history(self.engine, table.name).main
         snapshot_id = main.snapshot_id if main else None
         results = evaluation.evaluate(self.engine, table, run.partitions, snapshot_id)
-        rows_in = table.name if has_source(table.column_names) else ""
-        return results, Evaluated(
-            "main", snapshot_id, partitions=run.partition_values, rows_in=rows_in
-        )
+        return results, Evaluated("main", snapshot_id, partitions=run.partition_values)
 
     def handle_output(self, context: dg.OutputContext, obj: Any) -> None:
         """Write the Spark or pandas DataFrame that a plain asset returned."""

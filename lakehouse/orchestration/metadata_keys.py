@@ -15,7 +15,7 @@ from lakehouse.iceberg.rules.column_profile import DISTINCT_COUNT, NULL_FRACTION
 
 UNCHANGED = "unchanged"
 """Operation of a write without changes."""
-_METRICS = ("scanned_", f"{NULL_FRACTION}.", f"{DISTINCT_COUNT}.")
+_METRICS = (f"{NULL_FRACTION}.", f"{DISTINCT_COUNT}.")
 """Prefixes of keys that are also metric names."""
 T = TypeVar("T")
 
@@ -178,10 +178,6 @@ class WriteMetadata(MetadataRecord):
     added_files: int | None = _key("iceberg/added_files", _count)
     added_bytes: int | None = _key("iceberg/added_bytes", _count)
     inputs: Mapping[str, Mapping[str, Any]] = _mapping_key("iceberg/inputs")
-    scanned_files: int | None = _key("scanned_files", _count)
-    scanned_total_files: int | None = _key("scanned_total_files", _count)
-    scanned_bytes: int | None = _key("scanned_bytes", _count)
-    scanned_total_bytes: int | None = _key("scanned_total_bytes", _count)
     profiled_rows: int | None = _key(ROWS, _integer)
     """Number of rows in the column profile."""
     partitions: tuple[str, ...] = _texts_key("partitions")
@@ -333,8 +329,6 @@ class CheckMetadata(MetadataRecord):
     partitions: tuple[str, ...] = _texts_key("partitions")
     branch: str | None = _key("branch", _text)
     sample: tuple[Mapping[str, Any], ...] = _key("sample", _rows, sample_table, default=())
-    rows_in_clear: str | None = _key("rows_in_clear", _text)
-    """The command that shows the unmasked sample to users with access to the home."""
 
 
 def metric_values(metadata: Mapping[str, Any]) -> dict[str, float]:

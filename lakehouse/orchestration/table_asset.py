@@ -25,7 +25,6 @@ from lakehouse.orchestration.asset_checks import (
     check_result,
     check_specs,
     results_of,
-    table_of_rows,
 )
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.asset_specs import table_spec
@@ -71,8 +70,6 @@ class Written:
     outcome: Outcome
     metadata: Mapping[str, Any] = field(default_factory=dict)
     read: Mapping[str, Any] = field(default_factory=dict)
-    is_interrupted: bool = False
-    """Whether the run was interrupted after the write; it ends once the result is recorded."""
 
 
 Materialize = Callable[[dg.AssetExecutionContext, Run], Written]
@@ -210,9 +207,7 @@ class _Step:
     def events(self, written: Written) -> Iterator[Event]:
         """Yield the check results and the materialization of a write, or raise its failure."""
         context, io, table, outcome = self.context, self.io, self.table, written.outcome
-        has_sample = any(result.sample for result in outcome.results)
-        rows_in = table_of_rows(io.engine.catalog, table, outcome) if has_sample else ""
-        evaluated = Evaluated.by(outcome, rows_in)
+        evaluated = Evaluated.by(outcome)
         checks = self.selected_checks(outcome.results, evaluated)
         yield from self._unselected_checks(outcome.results, evaluated)
         if outcome.quarantined and table.quarantine:
@@ -222,7 +217,7 @@ class _Step:
             note_blocked(context.instance, context.run.run_id, table, bounds, written.read)
             yield from checks
             metadata = {**quarantine_counts(table, outcome).to_metadata(), **written.metadata}
-            raise blocked_failure(outcome, context.run.run_id, metadata, evaluated)
+            raise blocked_failure(outcome, context.run.run_id, metadata)
         result = dg.MaterializeResult[Any](
             asset_key=asset_key(table.name),
             metadata={
@@ -240,8 +235,6 @@ class _Step:
         rows = rows_by_partition(io.engine.catalog, table, outcome, self.run.partitions)
         self._report_partitions(result, rows)
         yield result
-        if written.is_interrupted:
-            raise dg.DagsterExecutionInterruptedError
 
     def evaluate(
         self, table: IcebergTable, evaluations: Iterable[Evaluate]

@@ -1,7 +1,7 @@
 """Dagster metadata of tables and writes, with Dagster's and Iceberg's own keys."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
@@ -60,7 +60,6 @@ def written_metadata(
         partitions=tuple(outcome.partitions),
         suppressed_rows=sum(outcome.suppressed_rows.values()) or None,
         **_counts(outcome),
-        **_scanned(outcome.pins.values()),
     )
     return {
         **written.to_metadata(),
@@ -129,8 +128,6 @@ def pin_metadata(pin: Pin) -> dict[str, Any]:
     }
     if pin.since_snapshot_id:
         read["since_snapshot_id"] = str(pin.since_snapshot_id)
-    if pin.scanned:
-        read |= {f"scanned_{name}": value for name, value in asdict(pin.scanned).items()}
     return {name: value for name, value in read.items() if value not in (None, "")}
 
 
@@ -172,19 +169,6 @@ def quarantine_counts(table: "IcebergTable", outcome: Outcome) -> QuarantineMeta
         by_rule=by_rule,
         outside_rows=quarantined.outside_rows or None,
     )
-
-
-def _scanned(pins: Iterable[Pin]) -> dict[str, Any]:
-    scans = [pin.scanned for pin in pins]
-    known = [scan for scan in scans if scan]
-    if not known or len(known) < len(scans):
-        return {}
-    return {
-        "scanned_files": sum(scan.files for scan in known),
-        "scanned_total_files": sum(scan.total_files for scan in known),
-        "scanned_bytes": sum(scan.size_bytes for scan in known),
-        "scanned_total_bytes": sum(scan.total_bytes for scan in known),
-    }
 
 
 def _counts(outcome: Outcome) -> dict[str, Any]:

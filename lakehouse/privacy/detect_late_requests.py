@@ -118,7 +118,6 @@ def _firing(
         f"request {request.request_id} {title}",
         lines=(*lines, *_state_lines(request)),
         commands=_commands(request),
-        brief=title,
         **details,
     )
 

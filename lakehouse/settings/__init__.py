@@ -23,7 +23,6 @@ from lakehouse.settings.setting_forms import (
 )
 
 Deployment = Literal["local", "aws"]
-JobService = Literal["glue", "emr", "emr-serverless"]
 _DEPLOYMENT = Form("local|aws", "one of local, aws")
 _DEFINITIONS = Form(MODULE_NAME, "the name of a module, such as shop.definitions")
 _SITE = Form(r"s3://[^/]+(/.*)?|(?!\S*://).+", "a folder, or s3://bucket/prefix")
@@ -32,7 +31,7 @@ _MASTER = Form(
     r"|spark://[^,/:]+:\d+(,[^,/:]+:\d+)*|k8s://.+|yarn",
     "a master of Spark, such as local[*], local[2], spark://host:7077, k8s://… or yarn",
 )
-_JOB = re.compile(r"([^=\s]+)=(glue|emr|emr-serverless):(\S+)")
+_JOB = re.compile(r"([^=\s]+)=glue:(\S+)")
 
 SAMPLES = "lakehouse.definitions"
 """The sample project, used outside of other projects."""
@@ -44,13 +43,11 @@ _NOT_IN_A_CACHE = "#?%,:"
 
 @dataclass(frozen=True)
 class TableJob:
-    """An AWS job that computes some tables."""
+    """A job of AWS Glue that computes some tables."""
 
     tables: str
     """A pattern of table names, such as `gold.*`."""
-    service: JobService
     name: str
-    """The name of the Glue job; for EMR, a JSON file with the parameters of a run."""
 
 
 @dataclass(frozen=True)
@@ -300,7 +297,7 @@ def _table_jobs(text: str | None, deployment: Deployment) -> tuple[TableJob, ...
                 " gold.*=glue:lakehouse, with spaces between several.",
                 next_step="Correct it, or unset it to compute all tables here.",
             )
-        jobs.append(TableJob(parts[1], cast(JobService, parts[2]), parts[3]))
+        jobs.append(TableJob(parts[1], parts[2]))
     if jobs and deployment != "aws":
         raise SettingsError(
             f"LAKEHOUSE_JOBS is set, and LAKEHOUSE_DEPLOYMENT is {deployment!r}; expected 'aws',"

@@ -12,7 +12,6 @@ from lakehouse.settings.setting_forms import (
     COUNT,
     HOST,
     MEMORY,
-    WEB_ADDRESS,
     Form,
     absolute_place,
     read_count,
@@ -40,8 +39,6 @@ FORBIDDEN_CONFIGURATION = {
     "spark.sql.session.timeZone": "times are in UTC",
 }
 """Properties that LAKEHOUSE_SPARK_CONF cannot set, and why."""
-_NAMES_PYTHON = frozenset({"spark.pyspark.python", "spark.sql.execution.pyspark.python"})
-"""Spark properties that select the Python of executors."""
 SESSION_PREFIX = "spark.sql."
 """Prefix of properties that a session can set; other properties are set when Spark starts."""
 
@@ -52,8 +49,6 @@ class ClusterSettings:
 
     configuration: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     """Spark properties that override those of the lakehouse. They may contain secrets."""
-    master_page: str | None = None
-    """The address of a standalone master's web UI."""
     driver_host: str | None = None
     """The name or address of the driver for executors."""
     driver_port: int | None = None
@@ -79,22 +74,16 @@ class ClusterSettings:
     @classmethod
     def from_env(cls, env: Mapping[str, str]) -> "ClusterSettings":
         """Read and validate the environment; raises SettingsError."""
-        page = read_value(env, "LAKEHOUSE_SPARK_MASTER_PAGE", WEB_ADDRESS)
-        configuration = tuple(_configuration(env.get("LAKEHOUSE_SPARK_CONF") or ""))
-        python = env.get("LAKEHOUSE_EXECUTOR_PYTHON") or None
         archive = read_value(env, "LAKEHOUSE_EXECUTOR_ARCHIVE", ARCHIVE)
-        if archive:
-            _require_one_python(python, configuration)
         wait_seconds = read_value(env, "LAKEHOUSE_EXECUTOR_WAIT_SECONDS", COUNT)
         return cls(
-            configuration=configuration,
-            master_page=page.rstrip("/") if page else None,
+            configuration=tuple(_configuration(env.get("LAKEHOUSE_SPARK_CONF") or "")),
             driver_host=read_value(env, "LAKEHOUSE_DRIVER_HOST", HOST),
             driver_port=read_port(env, "LAKEHOUSE_DRIVER_PORT", DRIVER_PORTS),
             executors=read_count(env, "LAKEHOUSE_EXECUTORS"),
             executor_cores=read_count(env, "LAKEHOUSE_EXECUTOR_CORES"),
             executor_memory=read_value(env, "LAKEHOUSE_EXECUTOR_MEMORY", MEMORY),
-            executor_python=python,
+            executor_python=env.get("LAKEHOUSE_EXECUTOR_PYTHON") or None,
             executor_archive=absolute_place(archive) if archive else None,
             pyspark_python=env.get("PYSPARK_PYTHON") or None,
             python_path=env.get("PYTHONPATH") or None,
@@ -133,23 +122,6 @@ class ClusterSettings:
                     " connect-conf` prints what else it needs."
                 ),
             )
-
-
-def _require_one_python(python: str | None, configuration: tuple[tuple[str, str], ...]) -> None:
-    """Check that only the archive selects the Python of executors."""
-    conflicts = ["LAKEHOUSE_EXECUTOR_PYTHON"] if python else []
-    conflicts += [
-        f"{name} of LAKEHOUSE_SPARK_CONF" for name, _ in configuration if name in _NAMES_PYTHON
-    ]
-    if conflicts:
-        raise SettingsError(
-            f"LAKEHOUSE_EXECUTOR_ARCHIVE and {' and '.join(conflicts)} are set, and name two"
-            " Pythons of executors; expected one of them.",
-            next_step=(
-                "Unset LAKEHOUSE_EXECUTOR_ARCHIVE where executors have a Python with its"
-                " packages, or else the other."
-            ),
-        )
 
 
 def _configuration(text: str) -> Iterator[tuple[str, str]]:

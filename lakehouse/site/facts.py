@@ -12,7 +12,6 @@ from lakehouse.iceberg.metadata.table_state import ColumnState, TableState
 from lakehouse.iceberg.read.quarantined_rows import QuarantinedRows
 from lakehouse.tables.feed import Feed
 from lakehouse.tables.table import Column, IcebergTable
-from lakehouse.upkeep.upkeep_records import UpkeepRecord
 
 FEED = "feed "
 """Prefix of a feed's name among the sources of tables."""
@@ -57,7 +56,6 @@ class TableFacts:
     quarantine_of: str = ""
     quarantined: QuarantinedRows | None = None
     checks: tuple[CheckFacts, ...] = ()
-    upkeep: tuple[UpkeepRecord, ...] = ()
 
     @property
     def main(self) -> Snapshot | None:

@@ -9,12 +9,10 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable
-from datetime import datetime
 from functools import cache
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from lakehouse.alerts.incidents import span_text
 from lakehouse.alerts.table_states import WORST_FIRST
 from lakehouse.iceberg.catalog.catalog import CATALOG_NAME
 from lakehouse.site.facts import FEED, SiteFacts, TableFacts
@@ -26,6 +24,7 @@ from lakehouse.site.lineage_picture import (
 )
 from lakehouse.storage.byte_sizes import size_text
 from lakehouse.tables.quoting import namespace_of, visible
+from lakehouse.tables.upkeep import duration_text
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -175,10 +174,6 @@ def number_text(number: float) -> str:
     return f"{number:,.4g}" if abs(number) < 1000 else f"{number:,.1f}"
 
 
-def _time_text(timestamp: datetime) -> str:
-    return f"{timestamp:%Y-%m-%d %H:%M} UTC"
-
-
 def _prose(text: str) -> "Markup":
     """Return a text with names in backticks as code."""
     from markupsafe import Markup, escape
@@ -219,11 +214,11 @@ def _environment() -> "Environment":
         "bytes": size_text,
         "contract": contract_of,
         "layer": namespace_of,
-        "time": _time_text,
+        "time": "{:%Y-%m-%d %H:%M} UTC".format,
         "number": number_text,
         "page": page_of,
         "prose": _prose,
         "python": repr,
-        "span": span_text,
+        "span": duration_text,
     }
     return environment

@@ -1,11 +1,9 @@
-"""Reads the content of the site from metadata, Dagster's storage and the `monitoring` tables;
-starts no JVM.
-"""
+"""Reads the content of the site from metadata and Dagster's storage; starts no JVM."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 import dagster as dg
 
@@ -18,7 +16,6 @@ from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.iceberg.metadata.snapshots import history_of
 from lakehouse.iceberg.metadata.table_state import state_of
 from lakehouse.iceberg.read.quarantined_rows import QuarantinedRows, count_quarantined
-from lakehouse.iceberg.upkeep.step_result import StepName
 from lakehouse.orchestration.asset_keys import asset_key, table_name
 from lakehouse.settings import Settings
 from lakehouse.site.facts import FEED, SiteFacts, TableFacts
@@ -26,7 +23,6 @@ from lakehouse.site.read_checks import read_checks
 from lakehouse.site.read_feeds import feed_warnings
 from lakehouse.tables.feed import Feed
 from lakehouse.tables.table import IcebergTable
-from lakehouse.upkeep.upkeep_records import PastUpkeep, UpkeepRecord, past_upkeep
 
 if TYPE_CHECKING:
     from lakehouse.orchestration.dagster_internals import AssetGraph
@@ -37,13 +33,12 @@ _MOST_COUNTED_ROWS = 1_000_000
 
 @dataclass(frozen=True)
 class SiteSource:
-    """The project's part of the site: declarations, the table of upkeep records, and the asset
-    graph, which is read late since definitions contain the job that makes the site.
+    """The project's part of the site: declarations and the asset graph, which is read late since
+    definitions contain the job that makes the site.
     """
 
     declared: Mapping[str, IcebergTable]
     feeds: Mapping[str, Feed]
-    upkeep_records: str
     read_graph: "Callable[[], AssetGraph]"
 
 
@@ -66,7 +61,6 @@ def read_site(
     states = TableStates(graph, instance, source.declared, feeds, histories, incidents, now)
     conditions = states.conditions(names)
     checks = read_checks(graph, instance, source.declared)
-    upkeep = _read_upkeep(catalog, source.upkeep_records, now)
     declared = source.declared.values()
     quarantined = {one.quarantine.name: one.name for one in declared if one.quarantine}
     tables = {}
@@ -85,7 +79,6 @@ def read_site(
             quarantine_of=quarantined.get(name, ""),
             quarantined=rows,
             checks=tuple(checks.get(name, ())),
-            upkeep=_last_upkeep(upkeep, name),
         )
     return SiteFacts(
         settings.name or "Lakehouse",
@@ -146,20 +139,3 @@ def _read_incidents(settings: Settings) -> list[Incident]:
         if incident.firing.kind != "erasure":
             shown.append(incident)
     return sorted(shown, key=lambda incident: (incident.opened_at, incident.firing.title))
-
-
-def _read_upkeep(catalog: Catalog, records: str, now: datetime) -> PastUpkeep:
-    try:
-        return past_upkeep(catalog, records, now)
-    except (TableUnreadable, OSError):
-        # Its own page shows the damage, and the other pages are still useful.
-        return PastUpkeep()
-
-
-def _last_upkeep(past: PastUpkeep, table: str) -> tuple[UpkeepRecord, ...]:
-    """Return the last execution of each upkeep step that changed something or failed."""
-    steps = []
-    for step in get_args(StepName):
-        executed = [record for record in past.of(table, step) if record.outcome != "skipped"]
-        steps += executed[-1:]
-    return tuple(steps)

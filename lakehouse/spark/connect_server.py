@@ -1,6 +1,5 @@
 """Requirements of a Spark Connect server, which its clients cannot provide."""
 
-import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -25,10 +24,6 @@ if TYPE_CHECKING:
 EXTENSIONS_KEY = "spark.sql.extensions"
 EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 SERVER_CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
-_NO_CLASS = re.compile(
-    r"catalog plugin class|PLUGIN_CLASS|ClassNotFoundException|NoClassDefFoundError"
-)
-_OF_AWS = re.compile(r"software[./]amazon[./]awssdk|org[./]apache[./]iceberg[./]aws[./]shaded")
 _ESCAPES = str.maketrans({"\\": "\\\\", "\n": "\\n", "\r": "\\r"})
 _NEXT_STEP = "`lakehouse connect-conf` prints what the server is to be started with."
 
@@ -70,21 +65,11 @@ def require_server(session: "SparkSession", settings: Settings, catalog: Catalog
     try:
         iceberg_version(session, catalog)
     except Exception as error:
-        if _NO_CLASS.search(str(error)):
-            raise lacking(settings, _jar_of_class(settings, str(error))) from error
-        raise SetupError(
-            f"The Spark server at {place_of(settings.spark_remote or '')} cannot open the"
-            f" catalog: {one_line(error).rstrip('.')}.",
-            next_step=_NEXT_STEP,
+        needed = ", ".join(jar.coordinate for jar in jars.pinned(settings))
+        problem = one_line(error).rstrip(".")
+        raise lacking(
+            settings, f"a jar or a setting of the catalog ({needed}): {problem}"
         ) from error
-
-
-def _jar_of_class(settings: Settings, message: str) -> str:
-    """Return the jar with the missing class."""
-    runtime, bundle, *_ = jars.pinned(settings)
-    if _OF_AWS.search(message):
-        return f"the jar of Iceberg for AWS ({bundle.coordinate})"
-    return f"the jar of Iceberg ({runtime.coordinate})"
 
 
 def has_extensions(session: "SparkSession") -> bool:

@@ -82,10 +82,10 @@ def python_of_executors(settings: Settings) -> str:
 
 def python_configuration(settings: Settings) -> dict[str, str]:
     """Return the session configuration of the executors' Python, if it is set."""
-    if settings.cluster.executor_python:
-        return {_PYTHON: settings.cluster.executor_python}
     if settings.cluster.executor_archive and settings.is_on_cluster:
         return {_PYTHON: _UNPACKED}
+    if settings.cluster.executor_python:
+        return {_PYTHON: settings.cluster.executor_python}
     return {}
 
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from lakehouse.errors import SetupError
 from lakehouse.settings import Settings
-from lakehouse.spark.spark_address import master_page
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -40,29 +39,13 @@ def require_executor(session: "SparkSession", settings: Settings) -> None:
         session.sparkContext.cancelAllJobs()
     waiting.thread.join(_CANCEL_SECONDS)
     raise SetupError(
-        f"No executor came within {seconds:g} s on {master}; expected a free one:"
-        f" {_where_users_are(settings, master)}.",
+        f"No executor came within {seconds:g} s on {master}; expected a free one: the web page"
+        " of the master lists its workers and the applications with their cores.",
         next_step=(
             "Wait and run this again, ask for less (LAKEHOUSE_EXECUTOR_CORES,"
             " LAKEHOUSE_EXECUTOR_MEMORY), or set LAKEHOUSE_EXECUTOR_WAIT_SECONDS to more."
         ),
     )
-
-
-def spark_page(session: "SparkSession", settings: Settings) -> str:
-    """Return the URL of a session's Spark UI on a cluster; empty if unknown."""
-    if settings.is_on_cluster:
-        return session.sparkContext.uiWebUrl or ""
-    if not settings.spark_remote:
-        return ""
-    page = master_page(settings.cluster, master_of(session))
-    application = session.conf.get("spark.app.id", "") if page else ""
-    return f"{page}/app/?appId={application}" if application else ""
-
-
-def _where_users_are(settings: Settings, master: str) -> str:
-    page = master_page(settings.cluster, master)
-    return f"{page or 'its web page'} lists its workers and the applications with their cores"
 
 
 class Waiting:

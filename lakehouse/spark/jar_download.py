@@ -3,7 +3,6 @@
 A jar appears in the cache only after it is verified. Concurrent setups take turns.
 """
 
-import re
 import subprocess
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -96,24 +95,9 @@ def _resolve(settings: Settings, required: Iterable[Jar], folder: Path) -> None:
     if missing:
         kept = log.replace(settings.cache_dir / "resolver.log")
         raise SetupError(
-            f"Spark's resolver could not fetch {', '.join(missing)}:"
-            f" {_reasons(kept.read_text(errors='replace'))}.",
-            next_step=(
-                "Check the network, and run `make setup` again; all of what it said is in"
-                f" {kept}."
-            ),
+            f"Spark's resolver could not fetch {', '.join(missing)}.",
+            next_step=f"Read why in {kept}, check the network, and run `make setup` again.",
         )
-
-
-def _reasons(log: str) -> str:
-    """Return the reasons in the resolver's log, without a repository that never has these jars."""
-    pattern = r"Host \S+ not found|Server access error at url \S+ \(.+\)$|Caused by: .+"
-    reasons: list[str] = []
-    for line in re.findall(pattern, log, re.MULTILINE):
-        reason = line.partition(" (")[2].removesuffix(")") or line
-        if reason not in reasons and "spark-packages" not in reason:
-            reasons.append(reason)
-    return "; ".join(reasons[:3]) or log.strip().rpartition("\n")[2]
 
 
 def _command(settings: Settings, required: Iterable[Jar], folder: Path) -> list[str]:

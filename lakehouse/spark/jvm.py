@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
@@ -232,7 +233,6 @@ LATER_SECOND_COMPILER = (
 compilers' CPU time in `lakehouse dev` and in the driver of a cluster.
 """
 _LITTLE_BYTES = 20_000_000
-_HOLDS_NO_ROWS = {"archive", "dagster", "logs", "rejected", "tmp"}
 
 
 def compiler_options(settings: Settings) -> tuple[str, ...]:
@@ -244,19 +244,14 @@ def compiler_options(settings: Settings) -> tuple[str, ...]:
 
 
 def _has_little(home: Path) -> bool:
+    """Return whether the tables and the delivered files of a home are small."""
+    roots = (home / "warehouse", home / "inbox", *home.glob(".ad-hoc-*"))
     total_bytes = 0
-    for file in _files(home):
-        # Another process may have moved it meanwhile; a link is read by nobody.
-        with suppress(FileNotFoundError):
-            total_bytes += file.lstat().st_size
+    for folder, _, names in chain.from_iterable(map(os.walk, roots)):
+        for name in names:
+            # Another process may have moved it meanwhile; a link is read by nobody.
+            with suppress(FileNotFoundError):
+                total_bytes += Path(folder, name).lstat().st_size
         if total_bytes > _LITTLE_BYTES:
             return False
     return True
-
-
-def _files(home: Path) -> Iterator[Path]:
-    for folder, subfolders, names in os.walk(home):
-        if Path(folder) == home:
-            subfolders[:] = set(subfolders) - _HOLDS_NO_ROWS
-        for name in names:
-            yield Path(folder, name)

@@ -49,7 +49,7 @@ def archive_problem(settings: Settings, chosen: Jvm) -> str:
     file = archive_path(settings, chosen)
     if not file.is_file():
         return "none was made"
-    return _problem(chosen, _use(file), _read_note(file).get("class_path", ""))
+    return _problem(chosen, _use(file), _class_path_of(file))
 
 
 def make_archive(settings: Settings, chosen: Jvm) -> str:
@@ -61,7 +61,6 @@ def make_archive(settings: Settings, chosen: Jvm) -> str:
         next_step="Wait for it, or stop it, and run `lakehouse setup` again.",
     )
     with file_lock(file.parent / "lock", _LIMIT_SECONDS, busy):
-        drop_stale_archives(file, chosen)
         if not archive_problem(settings, chosen):
             return ""
         with TemporaryDirectory(dir=file.parent, prefix=_PREFIX) as folder:
@@ -88,8 +87,7 @@ def _make(chosen: Jvm, file: Path, folder: Path) -> str:
         return "the JVM made none at its end"
     if problem := _problem(chosen, _use(folder / file.name, base), class_path):
         return problem
-    note = {"java": str(chosen.home), "spark": str(_spark_home()), "class_path": class_path}
-    replace_text(file.with_suffix(".json"), json.dumps(note))
+    replace_text(file.with_suffix(".json"), json.dumps({"class_path": class_path}))
     (folder / file.name).replace(file)
     return ""
 
@@ -135,24 +133,10 @@ def _base_of(file: Path) -> Path:
     return file.with_suffix(".base.jsa")
 
 
-def _read_note(file: Path) -> dict[str, str]:
-    try:
-        note: dict[str, str] = json.loads(file.with_suffix(".json").read_text(encoding="utf-8"))
-        return note
-    except (OSError, ValueError):
-        return {}
-
-
-def drop_stale_archives(file: Path, chosen: Jvm) -> None:
-    """Remove archives of missing or updated Java and Spark installations."""
-    own = [str(chosen.home), str(_spark_home())]
-    for path in file.parent.glob("*.json"):
-        note = _read_note(path)
-        used_by = [note.get("java", ""), note.get("spark", "")]
-        is_replaced = used_by == own and path.stem != file.stem
-        if is_replaced or not all(Path(folder).is_dir() for folder in used_by):
-            for stale in file.parent.glob(f"{path.stem}.*"):
-                stale.unlink(missing_ok=True)
+def _class_path_of(file: Path) -> str:
+    note = file.with_suffix(".json")
+    content = json.loads(note.read_text(encoding="utf-8")) if note.is_file() else {}
+    return str(content.get("class_path", ""))
 
 
 def _spark_home() -> Path:

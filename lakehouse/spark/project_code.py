@@ -48,7 +48,7 @@ def code_files(packages: Iterable[Path], root: Path | None) -> Iterator[tuple[st
     patterns = _declared_data(root)
     for package in packages:
         paths = sorted(package.rglob("*")) if package.is_dir() else [package]
-        data = set(_data_files(package, paths, patterns))
+        data = set(_data_files(package, patterns)) if package.is_dir() else set()
         for file in paths:
             name = file.relative_to(package.parent)
             is_code = file.suffix in _CODE_SUFFIXES or file in data
@@ -131,22 +131,14 @@ def _declared_data(root: Path | None) -> dict[str, list[str]]:
     return declared
 
 
-def _data_files(
-    package: Path, paths: Sequence[Path], patterns_of: Mapping[str, Sequence[str]]
-) -> Iterator[Path]:
+def _data_files(package: Path, patterns_of: Mapping[str, Sequence[str]]) -> Iterator[Path]:
     """Yield the declared data files of a package; never a home, a key or delivered files."""
-    if not package.is_dir():
-        return
     if package == _OWN_FOLDER:
-        yield from (path for path in paths if path.suffix in _OWN_DATA_SUFFIXES)
+        yield from (path for path in package.rglob("*") if path.suffix in _OWN_DATA_SUFFIXES)
         return
-    folders = [package, *(path for path in paths if path.is_dir())]
-    for name, patterns in patterns_of.items():
-        for folder in folders:
-            dotted = ".".join(folder.relative_to(package.parent).parts)
-            if name in ("", "*", dotted):
-                for pattern in patterns:
-                    yield from folder.glob(pattern)
+    for patterns in patterns_of.values():
+        for pattern in patterns:
+            yield from package.rglob(pattern)
 
 
 _DIGITS = 16

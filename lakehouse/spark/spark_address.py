@@ -1,4 +1,4 @@
-"""Whether a Spark server answers, and the web page of a standalone master."""
+"""Whether a Spark server answers."""
 
 import re
 import socket
@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from lakehouse.errors import SetupError
 from lakehouse.iceberg.frames.pyspark_internals import connect_channel
-from lakehouse.settings.cluster_settings import STANDALONE, ClusterSettings
+from lakehouse.settings.cluster_settings import STANDALONE
 
 CONNECT_PORT = 15002
 _SECONDS = 3.0
@@ -84,15 +84,3 @@ def _handshake_problem(remote: str) -> str:
     finally:
         channel.close()
     return ""
-
-
-_PAGE_PORT = 8080
-"""Spark's own default."""
-
-
-def master_page(cluster: ClusterSettings, master: str) -> str:
-    """Return the web page of a standalone master, the first of several; empty for other masters."""
-    if not master.startswith(STANDALONE):
-        return ""
-    host = master.removeprefix(STANDALONE).partition(":")[0]
-    return cluster.master_page or f"http://{host}:{_PAGE_PORT}"

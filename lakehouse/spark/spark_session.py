@@ -5,7 +5,6 @@ dagster-pyspark's resource creates it. Its start resolves and downloads nothing.
 
 import gc
 import logging
-import re
 import signal
 import time
 from collections.abc import Iterator, Sequence
@@ -42,12 +41,7 @@ from lakehouse.spark.connect_server import (
     require_server,
 )
 from lakehouse.spark.executor_configuration import archive_configuration
-from lakehouse.spark.executors import (
-    is_elsewhere,
-    master_of,
-    require_executor,
-    spark_page,
-)
+from lakehouse.spark.executors import require_executor
 from lakehouse.spark.jvm import compiler_options
 from lakehouse.spark.jvm_class_archive import archive_options
 from lakehouse.spark.session_configuration import (
@@ -81,11 +75,9 @@ _AT_START = (
 """Prefixes of the configuration that Spark needs before its JVM starts."""
 _MARK = "spark.lakehouse.session"
 """Configuration that marks a session as configured here."""
-_CANNOT_LISTEN = re.compile(r"Service '\w+' failed after \d+ retries|Unresolved address")
 _opening = RLock()
 _sessions: dict[tuple[str, str], "SparkSession"] = {}
 _used_at: dict[tuple[str, str], float] = {}
-_pages: dict[tuple[str, str], str] = {}
 
 
 def open_session(
@@ -119,7 +111,7 @@ def open_session(
             register(session, catalog)
             # The check of a server below needs an executor.
             if is_first and (settings.spark_remote or settings.is_on_cluster):
-                _require_executor(key, session, settings)
+                require_executor(session, settings)
             if is_first and settings.spark_remote and not is_own_server:
                 require_server(session, settings, catalog)
             set_all(session, {"spark.sql.defaultCatalog": catalog.name, _MARK: "yes"})
@@ -143,18 +135,14 @@ def _forget_ended(key: tuple[str, str]) -> None:
         session.stop()
 
 
-def _require_executor(
-    key: tuple[str, str], session: "SparkSession", settings: Settings
-) -> None:
-    """Wait for an executor if Spark is on a cluster."""
-    if is_elsewhere(master_of(session)):
-        require_executor(session, settings)
-        _pages[key] = spark_page(session, settings)
-
-
-def page_of_process() -> str:
+def page_of_process(settings: Settings) -> str:
     """Return the URL of this process's Spark UI on a cluster; empty if it has none."""
-    return next(iter(_pages.values()), "")
+    from pyspark.sql.utils import is_remote
+
+    session = next(iter(_sessions.values()), None)
+    if session is None or not settings.is_on_cluster or is_remote():
+        return ""
+    return session.sparkContext.uiWebUrl or ""
 
 
 def open_platform_session(catalog: Catalog) -> "tuple[SparkSession, Catalog]":
@@ -204,7 +192,6 @@ def close_jvm() -> None:
     """Stop the JVM of this process, and wait for its exit."""
     _sessions.clear()
     _used_at.clear()
-    _pages.clear()
     end_jvm()
 
 
@@ -312,20 +299,10 @@ def _start_jvm(
         raise SetupError(
             f"Spark did not start on LAKEHOUSE_SPARK_MASTER={settings.spark_master}: {message}.",
             next_step=(
-                f"{_what_to_correct(message)}; all that Spark logged is in {log_file(settings)}."
+                "Correct that setting, LAKEHOUSE_DRIVER_HOST or LAKEHOUSE_DRIVER_PORT, see"
+                f" docs/cluster.md; all that Spark logged is in {log_file(settings)}."
             ),
         ) from error
-
-
-def _what_to_correct(message: str) -> str:
-    """Return the setting to correct, based on Spark's error."""
-    if _CANNOT_LISTEN.search(message):
-        return (
-            "Let LAKEHOUSE_DRIVER_HOST be an address of this machine, or LAKEHOUSE_SPARK_CONF say"
-            " spark.driver.bindAddress=0.0.0.0 where workers know it by another; where its ports"
-            " are taken choose another LAKEHOUSE_DRIVER_PORT"
-        )
-    return "Correct the setting, or unset it for local[*]"
 
 
 @contextmanager

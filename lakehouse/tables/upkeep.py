@@ -91,10 +91,11 @@ class Upkeep:
         return replace(DEFAULTS, **_declared(self))
 
 
-def in_days(time: timedelta) -> str:
-    """Return a duration in words: `7 days`, `1 day`, `1.5 days`."""
-    days = f"{time / _DAY:.3g}"
-    return f"{days} day" if days == "1" else f"{days} days"
+def duration_text(span: timedelta) -> str:
+    """Return a duration in words: `12 hours`, `1 day`, `1.5 days`."""
+    number, noun = (span / _DAY, "day") if span >= _DAY else (span / timedelta(hours=1), "hour")
+    text = f"{number:.3g}"
+    return f"{text} {noun}" if text == "1" else f"{text} {noun}s"
 
 
 def _declared(upkeep: Upkeep) -> dict[str, Any]:

@@ -19,7 +19,6 @@ from lakehouse.iceberg.metadata.health_measurement import read_table_health
 from lakehouse.iceberg.metadata.health_metrics import PartitionHealth, TableHealth
 from lakehouse.iceberg.metadata.snapshots import (
     History,
-    Snapshot,
     history_of,
     read_history,
 )
@@ -40,7 +39,6 @@ from lakehouse.iceberg.upkeep.rewrite_procedures import (
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
 from lakehouse.tables.quoting import dotted
 from lakehouse.upkeep.upkeep_plan import (
-    Condition,
     PlannedStep,
     StepInputs,
     count_text,
@@ -119,16 +117,15 @@ def plan_compaction(inputs: StepInputs) -> PlannedStep:
     needs = find_needs(health, inputs.now, named_by_user=inputs.named_by_user)
     ready = [need for need in needs if need.hot_until is None]
     not_before = min((need.hot_until for need in needs if need.hot_until), default=None)
-    found = _describe(ready or needs)
-    conditions = [Condition(found, bool(needs))]
+    reason, is_due = _describe(ready or needs), bool(ready)
     if needs and not ready:
-        conditions = [Condition(f"{found}: written to within the last hour", False)]
+        reason += ": written to within the last hour"
     # Iceberg also selects files of partitions that need not be compacted yet.
     cost_bytes = sum(need.cost_bytes for need in needs)
     max_bytes = None
     if ready:
         if inputs.budget.left_bytes <= 0:
-            conditions = [Condition(f"{found}: the bytes of today are used up", False)]
+            reason, is_due = f"{reason}: the bytes of today are used up", False
             not_before = next_day(inputs.now)
         elif cost_bytes > inputs.budget.left_bytes:
             max_bytes = inputs.budget.left_bytes
@@ -144,8 +141,9 @@ def plan_compaction(inputs: StepInputs) -> PlannedStep:
     )
     return inputs.planned(
         _STEP,
-        conditions,
+        reason,
         work,
+        is_due=is_due,
         not_before=not_before,
         partitions=tuple(need.partition.key for need in ready),
         fewer_files=sum(need.fewer_files for need in needs),
@@ -255,8 +253,6 @@ class _Rewriting:
         if conflict is not None and not commits:
             raise conflict
         failed_files = sum(rewritten.failed_files for rewritten in done)
-        if changes := _changed_row_counts(self.engine, history, later):
-            return replace(result, outcome="failed", reason="; ".join(changes))
         if conflict is not None:
             reason = f"{conflict}, after some files were rewritten"
             return replace(result, outcome="partial", reason=reason, had_conflict=True)
@@ -309,49 +305,3 @@ def _file_count(history: History) -> int:
     if main is None:
         return 0
     return main.count("total-data-files") + main.count("total-delete-files")
-
-
-def _changed_row_counts(engine: Engine, earlier: History, later: History) -> list[str]:
-    """Return messages about rewrites that changed the number of rows.
-
-    Each run of `replace` snapshots on main is compared with its parent, so that writes in
-    between do not matter. Without delete files, metadata is sufficient; otherwise Spark counts,
-    since delete files can include removed data files, or a row twice.
-    """
-    changes = []
-    for before, after in _rewrites(later, set(earlier.snapshots)):
-        has_deletes = any(s.count("total-delete-files") for s in (before, after))
-        rows_before, rows_after = (
-            _count_rows(engine, later.table, s) if has_deletes else s.count("total-records")
-            for s in (before, after)
-        )
-        if rows_before != rows_after:
-            changes.append(
-                f"{rows_before} rows became {rows_after} from snapshot {before.snapshot_id} to"
-                f" {after.snapshot_id}"
-            )
-    return changes
-
-
-def _rewrites(history: History, known: set[int]) -> list[tuple[Snapshot, Snapshot]]:
-    """Return the parent and the last snapshot of each run of new rewrites on main."""
-    runs: list[tuple[Snapshot, Snapshot]] = []
-    end: Snapshot | None = None
-    for snapshot in history.line:
-        if snapshot.operation == "replace" and snapshot.snapshot_id not in known:
-            end = end or snapshot
-            continue
-        if end is not None:
-            runs.append((snapshot, end))
-        end = None
-        if snapshot.snapshot_id in known:
-            break
-    return runs
-
-
-def _count_rows(engine: Engine, table: str, snapshot: Snapshot) -> int:
-    rows = engine.sql(
-        f"SELECT count(*) FROM {engine.catalog.sql_name(table)} VERSION AS OF"
-        f" {snapshot.snapshot_id}"
-    )
-    return int(rows.collect()[0][0])

@@ -16,7 +16,7 @@ from lakehouse.iceberg.upkeep.rewrite_procedures import (
 )
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
 from lakehouse.storage.byte_sizes import size_text
-from lakehouse.upkeep.upkeep_plan import Condition, PlannedStep, StepInputs, count_text
+from lakehouse.upkeep.upkeep_plan import PlannedStep, StepInputs, count_text
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
@@ -35,15 +35,15 @@ def plan_manifests(inputs: StepInputs) -> PlannedStep:
         # Do not retry what the last rewrite could not merge.
         needed = max(needed, int(last.step_metrics.get("manifests_after", 0)))
     limit = needed + MIN_NEEDLESS_MANIFESTS
-    has_many = Condition(
+    reason = (
         f"{count_text(health.manifests, 'manifest')} of {size_text(health.manifest_bytes)} for"
-        f" {count_text(health.data_files, 'data file')} ({limit} or more)",
-        health.manifests >= limit,
+        f" {count_text(health.data_files, 'data file')} ({limit} or more)"
     )
     return inputs.planned(
         _STEP,
-        [has_many],
+        reason,
         partial(rewrite_manifests, table=health.table),
+        is_due=health.manifests >= limit,
         fewer_manifests=health.manifests - needed,
         cost_bytes=2 * health.manifest_bytes,
     )

@@ -5,8 +5,8 @@ from functools import partial
 
 from lakehouse.iceberg.upkeep.remove_orphans import remove_orphans
 from lakehouse.iceberg.upkeep.step_result import StepName
-from lakehouse.tables.upkeep import in_days
-from lakehouse.upkeep.upkeep_plan import Condition, PlannedStep, StepInputs
+from lakehouse.tables.upkeep import duration_text
+from lakehouse.upkeep.upkeep_plan import PlannedStep, StepInputs
 
 _STEP: StepName = "remove_orphans"
 LISTING_EVERY = timedelta(days=7)
@@ -16,20 +16,19 @@ LISTING_EVERY = timedelta(days=7)
 def plan_orphans(inputs: StepInputs) -> PlannedStep:
     """Plan the removal of orphans."""
     last, not_before = inputs.last_evaluated(_STEP), _next_listing(inputs)
-    age = in_days(inputs.policy.orphans_after)
-    changed = "files that no metadata names were not looked for yet"
+    age = duration_text(inputs.policy.orphans_after)
+    reason, is_due = "files that no metadata names were not looked for yet", True
     if last is not None:
         when = f"{last.ended_at:%Y-%m-%d %H:%M}"
-        changed = f"files can have lost their reference since the listing at {when}"
+        reason = f"files can have lost their reference since the listing at {when}"
         if not_before is None:
-            changed = f"nothing changed since the files were listed at {when}"
-    conditions = [Condition(changed, not_before is not None)]
+            reason, is_due = f"nothing changed since the files were listed at {when}", False
     if not_before and inputs.now < not_before:
-        text = f"no file is {age} old, or files were listed within {in_days(LISTING_EVERY)}"
-        conditions.append(Condition(text, False))
+        listed = f"files were listed within {duration_text(LISTING_EVERY)}"
+        reason, is_due = f"no file is {age} old, or {listed}", False
     older_than = inputs.now - inputs.policy.orphans_after
     work = partial(remove_orphans, table=inputs.health.table, older_than=older_than)
-    return inputs.planned(_STEP, conditions, work, not_before=not_before)
+    return inputs.planned(_STEP, reason, work, is_due=is_due, not_before=not_before)
 
 
 def _next_listing(inputs: StepInputs) -> datetime | None:

@@ -15,7 +15,6 @@ from lakehouse.upkeep.snapshot_expiry import plan_expiry
 from lakehouse.upkeep.stale_branches import plan_branches
 from lakehouse.upkeep.upkeep_plan import (
     ByteBudget,
-    Condition,
     PlannedStep,
     StepInputs,
     UpkeepPlan,
@@ -100,5 +99,4 @@ def _blocked_step(
 def _not_due(
     health: TableHealth, step: StepName, why: str, until: datetime | None = None
 ) -> PlannedStep:
-    conditions = (Condition(why, False),)
-    return PlannedStep(health.table, step, False, why, conditions, not_before=until)
+    return PlannedStep(health.table, step, False, why, not_before=until)

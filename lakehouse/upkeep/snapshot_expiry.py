@@ -7,9 +7,9 @@ from functools import partial
 from lakehouse.iceberg.metadata.health_metrics import SnapshotPin
 from lakehouse.iceberg.upkeep.expire_snapshots import expire_snapshots
 from lakehouse.iceberg.upkeep.step_result import StepName
-from lakehouse.tables.upkeep import in_days
+from lakehouse.tables.upkeep import duration_text
 from lakehouse.upkeep.stale_branches import stale_branches
-from lakehouse.upkeep.upkeep_plan import Condition, PlannedStep, StepInputs, count_text
+from lakehouse.upkeep.upkeep_plan import PlannedStep, StepInputs, count_text
 
 _STEP: StepName = "expire_snapshots"
 EXPIRY_EVERY = timedelta(days=1)
@@ -26,23 +26,21 @@ def plan_expiry(inputs: StepInputs) -> PlannedStep:
     older_than = min(cutoff, first_needed)
     pinned = _pinned_times(pins, times, policy.keep_at_least)
     expirable = [at for at in old if at < older_than and at not in pinned]
-    conditions = [
-        Condition(
-            f"{count_text(len(expirable), 'snapshot is', 'snapshots are')} older than"
-            f" {in_days(policy.keep_snapshots_for)} and needed by nothing; the newest"
-            f" {policy.keep_at_least} stay in any case",
-            bool(expirable),
-        )
-    ]
+    reason = (
+        f"{count_text(len(expirable), 'snapshot is', 'snapshots are')} older than"
+        f" {duration_text(policy.keep_snapshots_for)} and needed by nothing; the newest"
+        f" {policy.keep_at_least} stay in any case"
+    )
     not_before = inputs.next_run(_STEP, EXPIRY_EVERY)
     if expirable and not_before:
-        conditions.append(Condition("snapshots expired within the last day", False))
+        reason = "snapshots expired within the last day"
+    is_due = bool(expirable) and not_before is None
     if not expirable:
         ends = (at + policy.keep_snapshots_for for at in times[: -policy.keep_at_least])
         not_before = min((end for end in ends if end > inputs.now), default=None)
     return inputs.planned(
         _STEP,
-        conditions,
+        reason,
         partial(
             expire_snapshots,
             table=inputs.health.table,
@@ -50,8 +48,9 @@ def plan_expiry(inputs: StepInputs) -> PlannedStep:
             keep=policy.keep_at_least,
             pins=inputs.health.pins,
         ),
+        is_due=is_due,
         not_before=not_before,
-        notes=[Condition(text, False) for text in _pinned_by(pins, old)],
+        notes=_pinned_by(pins, old),
         fewer_snapshots=len(expirable),
     )
 

@@ -15,8 +15,8 @@ from lakehouse.iceberg.metadata.health_metrics import RefHealth
 from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.upkeep.free_lock import free_lock, run_step, skipped
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
-from lakehouse.tables.upkeep import in_days
-from lakehouse.upkeep.upkeep_plan import Condition, PlannedStep, StepInputs, count_text
+from lakehouse.tables.upkeep import duration_text
+from lakehouse.upkeep.upkeep_plan import PlannedStep, StepInputs, count_text
 
 _STEP: StepName = "drop_branches"
 
@@ -28,10 +28,9 @@ def plan_branches(inputs: StepInputs) -> PlannedStep:
     if len(stale) > 3:
         names += f" and {len(stale) - 3} more"
     count = count_text(len(stale), "stale branch", "stale branches")
-    has_stale = Condition(
+    reason = (
         f"{count}{f': {names}' if names else ''} (blocked ones of more than"
-        f" {in_days(inputs.policy.refused_for)}, and those of dead writers)",
-        bool(stale),
+        f" {duration_text(inputs.policy.refused_for)}, and those of dead writers)"
     )
     ends = (kept_until(ref.name, inputs.policy.refused_for) for ref in inputs.health.refs)
     next_end = min((end for end in ends if end and end > inputs.now), default=None)
@@ -40,7 +39,7 @@ def plan_branches(inputs: StepInputs) -> PlannedStep:
         table=inputs.health.table,
         blocked_before=inputs.now - inputs.policy.refused_for,
     )
-    return inputs.planned(_STEP, [has_stale], work, not_before=next_end)
+    return inputs.planned(_STEP, reason, work, is_due=bool(stale), not_before=next_end)
 
 
 def stale_branches(inputs: StepInputs) -> list[RefHealth]:

@@ -1,7 +1,7 @@
-"""Values of an upkeep plan: the state of a table, its steps with their conditions and gains."""
+"""Values of an upkeep plan: the state of a table, its steps with their reasons and gains."""
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -16,23 +16,15 @@ Work = Callable[[Engine], StepResult]
 
 
 @dataclass(frozen=True)
-class Condition:
-    """A condition of a step: actual and expected value, and whether it is met."""
-
-    text: str
-    """Example: `12 manifests of 1 MB for 3 data files (21 or more)`."""
-    is_met: bool
-
-
-@dataclass(frozen=True)
 class PlannedStep:
-    """An evaluated step of a table, due or not, with its reason and conditions."""
+    """An evaluated step of a table, due or not, with its reason and further notes."""
 
     table: str
     step: StepName
     is_due: bool
     reason: str
-    conditions: tuple[Condition, ...] = ()
+    """Example: `12 manifests of 1 MB for 3 data files (21 or more)`."""
+    notes: tuple[str, ...] = ()
     work: Work | None = None
     """Executes the step; None if it is not due."""
     not_before: datetime | None = None
@@ -112,22 +104,19 @@ class StepInputs:
     def planned(
         self,
         step: StepName,
-        conditions: Sequence[Condition],
+        reason: str,
         work: Work,
         *,
+        is_due: bool,
         not_before: datetime | None = None,
-        notes: Sequence[Condition] = (),
+        notes: Iterable[str] = (),
         **estimate: Any,
     ) -> PlannedStep:
-        """Return a step that is due if all conditions are met.
+        """Return a step.
 
-        :param notes: further conditions that are only shown.
         :param estimate: fields of a due step.
         """
-        is_due = all(condition.is_met for condition in conditions)
-        deciding = [condition.text for condition in conditions if condition.is_met is is_due]
-        shown = (*conditions, *notes)
-        planned = PlannedStep(self.health.table, step, is_due, deciding[0], shown)
+        planned = PlannedStep(self.health.table, step, is_due, reason, tuple(notes))
         if is_due:
             return replace(planned, work=work, **estimate)
         return replace(planned, not_before=not_before)

@@ -1,14 +1,10 @@
 """Decisions: which messages are sent about incidents, and when."""
 
 import hypothesis.strategies as st
-import pytest
 from hypothesis import given
 
-from lakehouse.alerts.alert_plan import plan_alerts
-from lakehouse.alerts.alert_state import AlertState
-from lakehouse.alerts.incidents import Incident, Observed, Resolved
+from lakehouse.alerts.incidents import Incident, Resolved
 from lakehouse_tests.alerts.facts import (
-    DAY,
     DAY_MINUTES,
     at,
     events,
@@ -136,21 +132,6 @@ def test_an_incident_of_a_complete_kind_is_resolved_if_it_no_longer_fires():
     assert plan(first.open, 2).alerts == []
     over = plan(first.open, 2, complete=complete)
     assert events(over.alerts) == [("recovered", "overdue silver.fruits")]
-
-
-@pytest.mark.parametrize(
-    ("days", "still_fires", "is_remembered"),
-    [(364, False, True), (366, False, False), (366, True, True)],
-)
-def test_a_closed_incident_is_forgotten_a_year_after_its_failure(
-    days: int, still_fires: bool, is_remembered: bool
-) -> None:
-    state = AlertState(cursors={"round_at": "before"}, closed={A: at(0)})
-    facts = (firing(0),) if still_fires else ()
-    found = plan_alerts(state, Observed(facts), at(days * DAY_MINUTES), DAY)
-
-    assert (A in found.closed) == is_remembered
-    assert found.alerts == []
 
 
 def test_a_muted_incident_is_recorded_and_sent_when_the_mute_expires():

@@ -6,7 +6,6 @@ import dagster as dg
 import pytest
 from dagster._core.events import StepMaterializationData
 
-from lakehouse.alerts.alert_state import read_state
 from lakehouse.errors import LakehouseError
 from lakehouse.orchestration.blocked_tables import STALE
 from lakehouse_tests.alerts.watch import Watch
@@ -65,16 +64,6 @@ def test_a_failed_check_of_published_rows_shows_how_to_repeat_it(watch: Watch) -
         "Next: lakehouse check silver.fruits",
         "Next: lakehouse history silver.fruits",
     )
-
-
-@pytest.mark.long
-def test_a_check_of_the_same_snapshot_counts_once(watch: Watch) -> None:
-    watch.run("unique_fruit")
-    watch.round()
-    watch.run("unique_fruit", only_checks=True)
-    assert watch.round() == []
-    (incident,) = read_state(watch.settings).open.values()
-    assert incident.times == 1
 
 
 @pytest.mark.long

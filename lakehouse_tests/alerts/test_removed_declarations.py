@@ -63,40 +63,34 @@ def test_a_removed_check_is_resolved(watch: Watch) -> None:
     assert titles_of(watch, CHECKS[:3]) == [
         (
             "Resolved: silver.fruits: check unique_fruit failed",
-            "The check is no longer declared.",
+            "It is no longer declared.",
         )
     ]
     assert [*read_state(watch.settings).open] == ["check silver.fruits length_fruit"]
 
 
 @pytest.mark.parametrize(
-    ("key", "now", "removed"),
+    ("key", "now"),
     [
-        ("blocked silver.fruits", {"assets": ["silver.berries"]}, "table"),
-        ("failed silver.fruits", {"assets": ["silver.berries"]}, "table"),
-        ("failed feed fruits", {"feeds": ()}, "feed"),
-        (
-            "upkeep silver.fruits compact",
-            {"assets": ["silver.berries"], "declared": {}},
-            "table",
-        ),
+        ("blocked silver.fruits", {"assets": ["silver.berries"]}),
+        ("failed silver.fruits", {"assets": ["silver.berries"]}),
+        ("failed feed fruits", {"feeds": ()}),
+        ("upkeep silver.fruits compact", {"assets": ["silver.berries"], "declared": {}}),
     ],
 )
 def test_incidents_of_a_removed_table_or_feed_are_resolved(
-    watch: Watch, key: str, now: dict[str, Any], removed: str
+    watch: Watch, key: str, now: dict[str, Any]
 ) -> None:
     open_incident(watch, key)
     assert titles_of(watch) == []
-    assert titles_of(watch, [], **now) == [
-        (f"Resolved: {key}", f"The {removed} is no longer declared.")
-    ]
+    assert titles_of(watch, [], **now) == [(f"Resolved: {key}", "It is no longer declared.")]
     assert read_state(watch.settings).open == {}
 
 
 def test_rows_in_quarantine_of_a_removed_table_are_resolved(watch: Watch) -> None:
     open_incident(watch, "quarantined silver.fruits")
     assert titles_of(watch, [], assets=["silver.berries"], declared={}) == [
-        ("Resolved: quarantined silver.fruits", "The table is no longer declared.")
+        ("Resolved: quarantined silver.fruits", "It is no longer declared.")
     ]
 
 

@@ -15,7 +15,9 @@ def project_at(root: Path, patch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Make a project, work in it, and forget its modules afterwards."""
     # An earlier test of this process may have left a package of that name.
     forget(root.name)
-    patch.setattr(sys, "path", [each for each in sys.path if not Path(each, root.name).exists()])
+    patch.setattr(
+        sys, "path", [each for each in sys.path if not Path(each, root.name).exists()]
+    )
     begin_project(root, None, "0.1.0")
     patch.chdir(root)
     patch.delenv("LAKEHOUSE_HOME", raising=False)

@@ -71,10 +71,8 @@ def test_quarantined_rows_are_an_incident_until_the_quarantine_is_empty(lakehous
     (alert,) = run_round(home)
     assert alert.title == QUARANTINED
     assert alert.lines[0] == "1 of 2 rows (50.00%), by rule: castable_id 1."
-    in_clear, newest = commands(alert, "lakehouse sql")
-    assert "WHERE _source_file = '1.csv' AND _source_row = 1" in in_clear
-    for command in (in_clear, newest):
-        assert any("Apple" in line for line in lakehouse(*shlex.split(command)).out)
+    (newest,) = commands(alert, "lakehouse sql")
+    assert any("Apple" in line for line in lakehouse(*shlex.split(newest)).out)
     assert lakehouse("check", "silver.fruits").code == 0
     assert deliver(lakehouse, home, "2.csv", "3,Plum,false") == 0
     assert lakehouse("reject", "2.csv", "--feed", "fruits", "--why", "by mistake").code == 0
@@ -93,7 +91,7 @@ def test_quarantined_rows_are_an_incident_until_the_quarantine_is_empty(lakehous
 @pytest.mark.long
 def test_a_blocked_table_sends_one_message_with_commands(blocked, home: Path) -> None:
     (alert,) = run_round(home)
-    assert (alert.title, alert.brief) == (BLOCKED, "rule excluded_fruit_in_any_spelling")
+    assert alert.title == BLOCKED
     assert "excluded_fruit_in_any_spelling" in alert.lines[0]
     (good,) = (line for line in alert.lines if line.startswith("Nothing was published"))
     query = "SELECT snapshot_id FROM silver.fruits.refs WHERE name = 'main'"

@@ -71,7 +71,6 @@ class SparkCluster:
         """What a process is told whose Spark works on the cluster."""
         return {
             "LAKEHOUSE_SPARK_MASTER": self.url,
-            "LAKEHOUSE_SPARK_MASTER_PAGE": self.web_url,
             "LAKEHOUSE_EXECUTORS": "1",
             "LAKEHOUSE_DRIVER_HOST": _HOST,
         }

@@ -118,7 +118,6 @@ def shell_blocks(title: str) -> list[Block]:
 def test_the_page_on_clusters_goes_as_it_says(cluster, aws_settings, home, truth):
     names = {
         "spark://master:7077": cluster.url,
-        "http://master:8080": cluster.web_url,
         "DRIVER_HOST=driver": "DRIVER_HOST=127.0.0.1",
         "/opt/jars": str(jars.jar_dir(aws_settings).expanduser()),
     }

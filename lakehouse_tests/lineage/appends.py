@@ -1,7 +1,6 @@
-"""Appends without a JVM, their events, and processes that are killed during an append."""
+"""Appends without a JVM, and their events."""
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,11 +8,9 @@ from typing import Any
 
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.write.append_without_spark import DIRECT_APPENDS, append_once
-from lakehouse.lineage.send_events import EventLog, OpenLineageEvents
 from lakehouse.orchestration.deployment import open_engine
 from lakehouse.settings import Settings
 from lakehouse.tables.table import Append, Column, IcebergTable
-from lakehouse_tests.processes import engine_of_process, kill_this_process
 
 NUMBERS = IcebergTable(
     "monitoring.numbers",
@@ -53,35 +50,6 @@ def types_by_run(file: Path) -> dict[str, list[str]]:
     for event in events(file):
         types.setdefault(event["run"]["runId"], []).append(event["eventType"])
     return types
-
-
-def append_and_die(at: str) -> None:
-    """Append a row of the run `killed`, whose process is killed."""
-    DEATHS[at]()
-    append(engine_of_process(), "killed")
-
-
-def _die_before(owner: type, name: str, matches: Callable[..., bool] = lambda *_: True) -> None:
-    real = getattr(owner, name)
-
-    def dying(self: Any, *arguments: Any) -> Any:
-        if matches(*arguments):
-            kill_this_process()
-        return real(self, *arguments)
-
-    setattr(owner, name, dying)
-
-
-def _is(kind: str) -> Callable[..., bool]:
-    return lambda event: event["eventType"] == kind
-
-
-DEATHS: dict[str, Callable[[], None]] = {
-    "before START": lambda: _die_before(EventLog, "append", _is("START")),
-    "before COMPLETE": lambda: _die_before(OpenLineageEvents, "finished"),
-    "during COMPLETE": lambda: _die_before(EventLog, "append", _is("COMPLETE")),
-    "after COMPLETE": lambda: _die_before(OpenLineageEvents, "_close"),
-}
 
 
 def _no_spark() -> None:

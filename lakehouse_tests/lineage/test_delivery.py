@@ -73,26 +73,16 @@ def test_a_redirect_is_no_delivery(
     assert address.bodies == events(sending.openlineage_file)
 
 
-@pytest.mark.parametrize("responses", [[503], [200, 503]])
-def test_after_two_rotations_the_remaining_files_are_sent(
-    sending: Settings, address: Receiver, monkeypatch: pytest.MonkeyPatch, responses: list[int]
+def test_the_oldest_of_too_many_waiting_events_are_deleted(
+    sending: Settings, address: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(send_events, "PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(send_events, "_MOST_WAITING", 2)
     log = engine_at(sending).listener.log
-    log.append({"eventType": "1"})
-    log.append({"eventType": "2"})
-    address.responses = responses
-    send_waiting(sending)
-    monkeypatch.setattr(send_events, "MAX_BYTES", 1)
-    for kind in ("3", "4"):
+    for kind in ("1", "2", "3"):
         log.append({"eventType": kind})
-        address.responses = [503]
-        send_waiting(sending)
-    address.responses = []
-    address.taken.clear()
     send_waiting(sending)
 
-    assert [body["eventType"] for body in address.bodies] == ["3", "4"]
+    assert [body["eventType"] for body in address.bodies] == ["2", "3"]
 
 
 def test_a_write_does_not_wait_for_an_unreachable_endpoint(

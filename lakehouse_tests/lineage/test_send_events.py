@@ -3,27 +3,23 @@
 import logging
 from dataclasses import replace
 from pathlib import Path
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import pytest
 
-from lakehouse.iceberg.commit.branch import new_write_id
 from lakehouse.iceberg.write.append_without_spark import append_once
 from lakehouse.lineage import send_events
-from lakehouse.lineage.names import name_of_location, run_id_of
+from lakehouse.lineage.names import name_of_location
 from lakehouse.lineage.send_events import EventLog
 from lakehouse.settings import Settings
 from lakehouse_tests.lineage.appends import (
     AT,
-    DEATHS,
     NUMBERS,
     append,
-    append_and_die,
     engine_at,
     events,
     types_by_run,
 )
-from lakehouse_tests.processes import KILLED, start
 
 SECRET = "one@example.com"
 
@@ -115,37 +111,6 @@ def test_a_failure_does_not_contain_the_text_of_its_error(
     assert events(file)[-1]["run"]["facets"]["errorMessage"]["message"].startswith("Arrow")
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("at", DEATHS)
-def test_the_next_writer_emits_the_final_event_of_a_killed_one(
-    settings: Settings, file: Path, home: Path, at: str
-) -> None:
-    append(engine_at(settings), "before")
-    died = start(home, append_and_die, at=at)
-    assert died.status() == KILLED, died.said
-
-    append(engine_at(settings), "after")
-
-    has_published = at != "before START"
-    _, killed, _ = types_by_run(file).values()
-    assert killed == ["START", "COMPLETE" if has_published else "ABORT"]
-    assert not list(file.with_suffix("").glob("open/*/*"))
-
-
-@pytest.mark.long
-def test_a_killed_write_that_published_has_its_statistics(
-    settings: Settings, file: Path, home: Path
-) -> None:
-    died = start(home, append_and_die, at="before COMPLETE")
-    assert died.status() == KILLED, died.said
-    append(engine_at(settings), "killed")
-
-    _, final = events(file)
-    (output,) = final["outputs"]
-    assert output["outputFacets"]["outputStatistics"]["rowCount"] == 1
-    assert "version" in output["facets"]
-
-
 def test_the_file_is_bounded_and_the_previous_one_retained(
     settings: Settings, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -183,12 +148,3 @@ def test_the_file_and_the_namespace_can_be_set(
 
     assert [event["job"]["namespace"] for event in events(tmp_path / name)] == ["sales"] * 2
     assert not settings.openlineage_file.exists()
-
-
-def test_a_run_id_starts_with_the_time_of_the_write():
-    write_id = new_write_id()
-    run_id = UUID(run_id_of(write_id))
-
-    assert run_id.version == 7
-    assert run_id.variant == "specified in RFC 4122"
-    assert run_id.hex[:12] == write_id[:12]

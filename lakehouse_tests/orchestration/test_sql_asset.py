@@ -13,7 +13,6 @@ import pytest
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.write.write_audit_publish import write
-from lakehouse.orchestration.discovery import declared_assets, modules_of
 from lakehouse.orchestration.table_function import function_of
 from lakehouse.tables.table import Append, Column, IcebergTable
 from lakehouse_tests.cli.projects import forget
@@ -166,12 +165,3 @@ def test_a_query_that_cannot_be_right_is_an_error_that_names_its_line(
         define(query)
     assert str(raised.value).startswith("gold.sales_daily: ")
     assert said in str(raised.value)
-
-
-@pytest.mark.unit
-def test_a_query_that_no_asset_is_made_of_is_an_error(define: Define) -> None:
-    define()
-    assert len(declared_assets(modules_of("shop"))) == 3
-    define(asset="daily = None")
-    with pytest.raises(DeclarationError, match=r"shop/sales_daily.sql computes no table"):
-        declared_assets(modules_of("shop"))

@@ -85,9 +85,7 @@ DEFINITIONS = dg.Definitions(
 @pytest.fixture(scope="session")
 def source() -> SiteSource:
     """The project of the site."""
-    return SiteSource(
-        DECLARED, {FEED.name: FEED}, MONITORING.upkeep, lambda: asset_graph(DEFINITIONS)
-    )
+    return SiteSource(DECLARED, {FEED.name: FEED}, lambda: asset_graph(DEFINITIONS))
 
 
 @pytest.fixture(scope="session")

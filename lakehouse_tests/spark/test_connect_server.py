@@ -21,30 +21,14 @@ class Session:
         raise RuntimeError(self.said)
 
 
-@pytest.mark.parametrize(
-    ("said", "jar"),
-    [
-        (
-            "java.lang.NoClassDefFoundError: software/amazon/awssdk/services/s3/S3Client",
-            "of Iceberg for AWS (org.apache.iceberg:iceberg-aws-bundle:",
-        ),
-        (
-            "java.lang.ClassNotFoundException: software.amazon.awssdk.core.SdkClient",
-            "of Iceberg for AWS (org.apache.iceberg:iceberg-aws-bundle:",
-        ),
-        (
-            "Cannot find catalog plugin class for catalog 'lakehouse':"
-            " org.apache.iceberg.spark.SparkCatalog.",
-            "of Iceberg (org.apache.iceberg:iceberg-spark-runtime-",
-        ),
-    ],
-)
-def test_the_jar_is_named_that_has_the_class(settings, said, jar):
+def test_a_catalog_that_cannot_be_opened_is_an_error_with_the_required_jars(settings):
     remote = replace(settings, spark_remote="sc://spark:15002")
+    message = "Cannot find catalog plugin class for catalog 'lakehouse'"
     with pytest.raises(SetupError) as raised:
-        require_server(Session(said), remote, Catalog.of(settings))
+        require_server(Session(message), remote, Catalog.of(settings))
 
-    assert f"The Spark server at sc://spark:15002 lacks the jar {jar}" in str(raised.value)
+    assert "org.apache.iceberg:iceberg-spark-runtime-" in str(raised.value)
+    assert message in str(raised.value)
 
 
 def test_missing_extensions_are_named(settings):

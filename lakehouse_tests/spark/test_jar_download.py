@@ -66,8 +66,8 @@ def test_where_a_jar_cannot_be_fetched_the_resolver_is_heard(machine, repository
     with pytest.raises(SetupError) as raised:
         fetch(machine, lambda _: None, (JAR,))
     said = str(raised.value)
-    assert said.startswith("Spark's resolver could not fetch test.group:small:1.0: ")
-    assert "Check the network, and run `make setup` again" in said
+    assert said.startswith("Spark's resolver could not fetch test.group:small:1.0. ")
+    assert "check the network, and run `make setup` again" in said
     assert "\n" not in said
     log = machine.cache_dir / "resolver.log"
     assert str(log) in said

@@ -1,13 +1,11 @@
 """The archive of Java's classes: its choice, use and removal."""
 
-import json
 import os
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 
-import pyspark
 import pytest
 
 from lakehouse.settings import Settings
@@ -17,7 +15,6 @@ from lakehouse.spark.jvm_class_archive import (
     archive_options,
     archive_path,
     archive_problem,
-    drop_stale_archives,
     make_archive,
 )
 
@@ -66,26 +63,6 @@ def test_one_that_does_not_fit_is_told_of_and_passed_over(cached, chosen):
     file.touch()
     assert "-Xshare:auto" in archive_options(cached, chosen)
     assert archive_problem(cached, chosen) == "Unable to use shared archive"
-
-
-def test_those_that_no_start_uses_any_more_are_dropped(cached, chosen, tmp_path):
-    file = archive_path(cached, chosen)
-    file.parent.mkdir(parents=True)
-    spark = str(Path(pyspark.__file__).parent)
-    users = {
-        file.stem: (str(chosen.home), spark),
-        "before-an-update": (str(chosen.home), spark),
-        "of-another-clone": (str(chosen.home), str(tmp_path)),
-        "of-a-removed-clone": (str(chosen.home), str(tmp_path / "removed")),
-    }
-    for stem, (java, spark_home) in users.items():
-        note = file.with_name(f"{stem}.json")
-        note.write_text(json.dumps({"java": java, "spark": spark_home}))
-        note.with_suffix(".jsa").touch()
-        note.with_suffix(".base.jsa").touch()
-    drop_stale_archives(file, chosen)
-    kept = {path.name.partition(".")[0] for path in file.parent.iterdir()}
-    assert kept == {file.stem, "of-another-clone"}
 
 
 TELLS_MAPS = pytest.mark.skipif(

@@ -28,7 +28,7 @@ def put(path: Path, size_bytes: int) -> None:
     [
         "warehouse/silver/fruits/data/1.parquet",
         "inbox/fruits/1.csv",
-        ".given-a/inbox/fruits/1.csv",
+        ".ad-hoc-a/1.csv",
     ],
 )
 def test_both_compilers_work_where_there_is_much_to_read(settings, home, place):

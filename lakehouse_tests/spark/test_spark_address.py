@@ -10,9 +10,8 @@ import pytest
 
 from lakehouse.errors import SetupError
 from lakehouse.iceberg.catalog.catalog import Catalog
-from lakehouse.settings.cluster_settings import ClusterSettings
 from lakehouse.spark import spark_address
-from lakehouse.spark.spark_address import master_page, require_connect, require_master
+from lakehouse.spark.spark_address import require_connect, require_master
 from lakehouse.spark.spark_session import open_session
 
 pytestmark = pytest.mark.unit
@@ -60,15 +59,3 @@ def test_a_master_to_nowhere_is_named(master: str) -> None:
 def test_one_master_of_several_is_enough(listening: int) -> None:
     require_master(f"spark://127.0.0.1:1,127.0.0.1:{listening}")
     require_master("local[*]")
-
-
-@pytest.mark.parametrize(
-    ("given", "master", "page"),
-    [
-        (None, "spark://10.0.0.1:7077,10.0.0.2:7077", "http://10.0.0.1:8080"),
-        ("http://here:1", "spark://10.0.0.1:7077", "http://here:1"),
-        (None, "k8s://https://10.0.0.1:6443", ""),
-    ],
-)
-def test_web_page_of_a_master(given: str | None, master: str, page: str) -> None:
-    assert master_page(ClusterSettings(master_page=given), master) == page

@@ -15,9 +15,8 @@ TABLE = IcebergTable(
         Column(
             "metric",
             "string",
-            "What was measured: record_count, daily_growth, nr_rows, scanned_files,"
-            " scanned_total_files, scanned_bytes, scanned_total_bytes, read_share; and by"
-            " check or column failed_fraction.CHECK, null_fraction.COLUMN, distinct_count.COLUMN.",
+            "What was measured: record_count, daily_growth, nr_rows; and by check or column"
+            " failed_fraction.CHECK, null_fraction.COLUMN, distinct_count.COLUMN.",
             required=True,
         ),
         Column("value", "double", "The number.", required=True),

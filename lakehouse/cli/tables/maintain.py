@@ -68,7 +68,7 @@ def _print_plan(plan: "UpkeepPlan", form: str, *, with_all: bool) -> None:
     if form == "json":
         print_records(map(_plan_record, plan.steps))
         return
-    shown = [step for step in plan.steps if with_all or step.is_due or _retains(step)]
+    shown = [step for step in plan.steps if with_all or step.is_due or step.notes]
     waiting = len(plan.steps) - len(plan.due)
     footer = f"{count(len(plan.due), 'step')} due, {waiting} not"
     if not with_all:
@@ -82,17 +82,8 @@ def _cells(step: "PlannedStep") -> list[Any]:
         due = f"{step.not_before:%Y-%m-%d %H:%M}"
     gain = ", ".join(_gain(step))
     cost = size_text(step.cost_bytes) if step.cost_bytes else ""
-    reasons = [step.reason, *(text for text in _unmet(step) if text != step.reason)]
-    return [step.table, step.step, due, "; ".join(reasons), gain, cost]
-
-
-def _unmet(step: "PlannedStep") -> list[str]:
-    return [condition.text for condition in step.conditions if not condition.is_met]
-
-
-def _retains(step: "PlannedStep") -> bool:
-    """Whether a reader, tag or branch retains snapshots that are old enough to expire."""
-    return step.step == "expire_snapshots" and len(_unmet(step)) > 1
+    reasons = "; ".join([step.reason, *step.notes])
+    return [step.table, step.step, due, reasons, gain, cost]
 
 
 def _gain(step: "PlannedStep") -> Iterator[str]:
@@ -111,10 +102,7 @@ def _plan_record(step: "PlannedStep") -> dict[str, Any]:
         "step": step.step,
         "due": step.is_due,
         "reason": step.reason,
-        "conditions": [
-            {"condition": condition.text, "met": condition.is_met}
-            for condition in step.conditions
-        ],
+        "notes": step.notes,
         "partitions": [dict(key.values) for key in step.partitions],
         "fewer_files": step.fewer_files,
         "fewer_snapshots": step.fewer_snapshots,

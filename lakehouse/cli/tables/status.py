@@ -60,7 +60,7 @@ def trend_record(trend: "TableTrend | None") -> dict[str, Any]:
 
 def trend_table(trends: "Mapping[str, TableTrend]") -> str:
     """Return a table with the current numbers and a sparkline of each; all have the same scale."""
-    from lakehouse.alerts.incidents import span_text
+    from lakehouse.tables.upkeep import duration_text
 
     names = ("table", "rows", "rows over time", "size", "size over time")
     columns = columns_named((*names, "failed", "failed over time"), numbers=_NUMBERS)
@@ -70,7 +70,7 @@ def trend_table(trends: "Mapping[str, TableTrend]") -> str:
             times += [at for at, _ in series]
     begin, end = (min(times), max(times)) if times else (datetime.now(UTC),) * 2
     rows = [_row(name, trend, (begin, end)) for name, trend in sorted(trends.items())]
-    mark = span_text((end - begin) / _INTERVALS)
+    mark = duration_text((end - begin) / _INTERVALS)
     footer = (
         f"{count(len(rows), 'table')}, {utc_seconds(begin)} to {utc_seconds(end)};"
         f" a mark is {mark}"

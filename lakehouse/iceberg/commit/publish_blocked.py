@@ -15,7 +15,7 @@ from lakehouse.iceberg.values.write_context import Run
 from lakehouse.iceberg.values.write_events import BegunWrite
 from lakehouse.iceberg.values.write_result import Pin
 from lakehouse.tables.table import IcebergTable
-from lakehouse.tables.upkeep import in_days
+from lakehouse.tables.upkeep import duration_text
 
 OVERRIDDEN_BY, OVERRIDDEN_FOR = f"{PREFIX}overridden-by", f"{PREFIX}overridden-for"
 """Summary keys with the user who published despite the rules, and the reason."""
@@ -133,8 +133,8 @@ def _prepared(history: History, run_id: str, kept_for: timedelta) -> tuple[str, 
             f"{history.table} has no blocked candidate of run {run_id!r}; it has those of"
             f" {known}.",
             next_step=(
-                f"They are kept for {in_days(kept_for)}; `lakehouse retry {history.table}` creates"
-                " a new one."
+                f"They are kept for {duration_text(kept_for)};"
+                f" `lakehouse retry {history.table}` creates a new one."
             ),
         )
     name = max(of_run, key=lambda name: of_run[name].committed_at)

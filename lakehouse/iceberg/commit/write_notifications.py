@@ -1,4 +1,4 @@
-"""Report the start and outcome of each write to the listener, also of killed ones."""
+"""Report the start and outcome of each write to the listener."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -9,14 +9,13 @@ from lakehouse.iceberg.commit.commit_retries import Failure, classify
 from lakehouse.iceberg.metadata.snapshots import Snapshot, read_history
 from lakehouse.iceberg.values.write_events import NO_LISTENER, BegunWrite
 from lakehouse.iceberg.values.write_result import Outcome, Published
-from lakehouse.tables.table import IcebergTable
 
 
 @contextmanager
 def notifying(engine: Engine, write: BegunWrite) -> Iterator[Callable[[Outcome], None]]:
     """Notify the listener of the start of a write; yields a function to report its outcome.
 
-    After an interrupt or an unknown outcome, `report_unfinished` of the next writer reports it.
+    An interrupt has no outcome.
     """
     engine.listener.begun(write)
     try:
@@ -26,33 +25,19 @@ def notifying(engine: Engine, write: BegunWrite) -> Iterator[Callable[[Outcome],
         raise
 
 
-def report_unfinished(engine: Engine, table: IcebergTable) -> None:
-    """Report writes whose writers are dead; requires the lock."""
-    write_ids = engine.listener.unended(table.name)
-    if not write_ids:
-        return
-    line = read_history(engine, table.name).line
-    for write_id in write_ids:
-        published = published_of(table.name, line, write_id)
-        engine.listener.resolved(BegunWrite(table, write_id), published)
-
-
 def _report_failure(engine: Engine, write: BegunWrite, error: Exception) -> None:
     if engine.listener is NO_LISTENER:
         return
-    failure = classify(error)
     try:
         line = read_history(engine, write.table.name).line
     except Exception:
-        # The cause of the failure can also prevent this read; the next writer reports the
-        # outcome.
-        return
-    published = published_of(write.table.name, line, write.write_id)
-    if published:
-        engine.listener.resolved(write, published)
-    elif failure is not Failure.UNKNOWN:
-        is_own = failure in (Failure.OTHER, Failure.EXECUTORS_LOST)
-        engine.listener.failed(write, error, had_conflict=not is_own)
+        # The cause of the failure can also prevent this read.
+        line = ()
+    if published := published_of(write.table.name, line, write.write_id):
+        engine.listener.finished(write, published)
+    else:
+        had_conflict = classify(error) in (Failure.MOVED, Failure.CONFLICT, Failure.BUSY)
+        engine.listener.failed(write, error, had_conflict=had_conflict)
 
 
 def published_of(

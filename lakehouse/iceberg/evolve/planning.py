@@ -32,7 +32,7 @@ from lakehouse.tables import types
 from lakehouse.tables.partitioning import Transform
 from lakehouse.tables.table import SOURCE_COLUMNS, IcebergTable
 from lakehouse.tables.table_properties import metrics_properties, table_properties
-from lakehouse.tables.upkeep import in_days
+from lakehouse.tables.upkeep import duration_text
 
 if TYPE_CHECKING:
     from pyiceberg.partitioning import PartitionSpec
@@ -91,12 +91,12 @@ def _upkeep_warnings(table: IcebergTable) -> Iterator[str]:
     # snapshots.
     if kept < timedelta(days=least) and not table.is_log_of_runs:
         yield (
-            f"{table.name} keeps snapshots for {in_days(kept)}, after which earlier rows"
+            f"{table.name} keeps snapshots for {duration_text(kept)}, after which earlier rows"
             f" cannot be read or restored; expected {least} to {most} days."
         )
     elif kept > timedelta(days=most):
         yield (
-            f"{table.name} keeps snapshots for {in_days(kept)}, and replaced files"
+            f"{table.name} keeps snapshots for {duration_text(kept)}, and replaced files"
             f" for as long; expected {least} to {most} days."
         )
     if policy.kept_by == "glue":

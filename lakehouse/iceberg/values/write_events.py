@@ -1,10 +1,10 @@
 """Listener interface for the start and the outcome of writes, called by the engine."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from lakehouse.iceberg.values.write_context import Run
-from lakehouse.iceberg.values.write_result import Outcome, Pin, Published
+from lakehouse.iceberg.values.write_result import Outcome, Pin
 from lakehouse.tables.table import IcebergTable
 
 
@@ -32,13 +32,6 @@ class WriteListener:
 
     def failed(self, write: BegunWrite, error: BaseException, *, had_conflict: bool) -> None:
         """Record that a write published nothing, because of an error or a conflicting writer."""
-
-    def unended(self, table: str) -> Sequence[str]:  # noqa: ARG002
-        """Return the ids of a table's writes without a recorded outcome."""
-        return ()
-
-    def resolved(self, write: BegunWrite, published: Published | None) -> None:
-        """Record the outcome of an unreported write; None if it published nothing."""
 
 
 NO_LISTENER = WriteListener()

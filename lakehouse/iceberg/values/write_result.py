@@ -57,16 +57,6 @@ class RuleResult:
 
 
 @dataclass(frozen=True)
-class Scanned:
-    """The data files and bytes that a read scans, and the totals of the table."""
-
-    files: int
-    total_files: int
-    size_bytes: int
-    total_bytes: int
-
-
-@dataclass(frozen=True)
 class Pin:
     """The exact snapshot of an input that was read.
 
@@ -80,7 +70,6 @@ class Pin:
     since_snapshot_id: int | None = None
     rows: int | None = None
     note: str = ""
-    scanned: Scanned | None = None
     is_past: bool = False
 
     @property

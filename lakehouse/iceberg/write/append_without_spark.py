@@ -22,7 +22,6 @@ from lakehouse.iceberg.commit.lock import table_lock
 from lakehouse.iceberg.commit.write_notifications import (
     notifying,
     published_of,
-    report_unfinished,
 )
 from lakehouse.iceberg.evolve import planning
 from lakehouse.iceberg.metadata.commit_record import CommitProperties
@@ -88,7 +87,6 @@ def append_next(
         )
     with table_lock(engine, table.name, LOCK_SECONDS):
         planning.ensure(engine, table, run_id)
-        report_unfinished(engine, table)
         for number in range(1, DIRECT_APPEND_ATTEMPTS + 1):
             loaded = engine.catalog.load(table.name)
             rows = next_rows(loaded)

@@ -30,7 +30,7 @@ from lakehouse.iceberg.commit.commit_retries import (
     pause,
 )
 from lakehouse.iceberg.commit.lock import WriteLog, table_lock
-from lakehouse.iceberg.commit.write_notifications import notifying, report_unfinished
+from lakehouse.iceberg.commit.write_notifications import notifying
 from lakehouse.iceberg.erasure.erase_again import erase_again
 from lakehouse.iceberg.erasure.suppression_list import (
     NO_SUPPRESSION,
@@ -45,7 +45,6 @@ from lakehouse.iceberg.read.pinned_inputs import read_since
 from lakehouse.iceberg.read.read_plan import ReadPlan, plan_read
 from lakehouse.iceberg.read.row_version_inputs import with_version_reads
 from lakehouse.iceberg.read.rows_outside_partitions import find_outside_partitions, stamped
-from lakehouse.iceberg.read.scanned_files import with_scanned
 from lakehouse.iceberg.read.stale_partitions import affected_partitions, watermarks
 from lakehouse.iceberg.rules.evaluation import evaluate_age
 from lakehouse.iceberg.values.write_context import Run
@@ -166,9 +165,7 @@ class Publisher:
         if table.quarantine:
             with table_lock(engine, table.quarantine.name):
                 planning.ensure(engine, table.quarantine, run_id)
-                report_unfinished(engine, table.quarantine)
         branch.drop_abandoned_branches(engine, table.name, log)
-        report_unfinished(engine, table)
 
     def reporting(self, engine: Engine) -> Engine:
         """Return the engine whose listener receives the events of the write."""
@@ -318,7 +315,7 @@ def _fence(request: WriteRequest, start: _Start) -> Fence:
     has_moved = base.snapshot_id != planned.snapshot_id if planned else history.main is not None
     if has_moved:
         raise FenceLost(f"{table.name} was published by another writer during the read plan")
-    pins = with_scanned(engine, request.inputs, plan.pins, run)
+    pins = plan.pins
     marks = watermarks(table, plan.target, pins, plan.stale, run.partitions)
     marks |= run.read_snapshots
     outside = find_outside_partitions(engine, table, request.inputs, pins, run)

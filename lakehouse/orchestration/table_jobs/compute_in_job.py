@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
@@ -12,7 +11,7 @@ from lakehouse.iceberg.commit.lock import table_lock
 from lakehouse.iceberg.read.rows_outside_partitions import has_partition
 from lakehouse.iceberg.values.write_context import Run
 from lakehouse.iceberg.values.write_events import BegunWrite
-from lakehouse.iceberg.values.write_result import Outcome, Refused
+from lakehouse.iceberg.values.write_result import Outcome
 from lakehouse.iceberg.write.merge_rows import merge_key_rule
 from lakehouse.orchestration.asset_checks import checked_rules
 from lakehouse.orchestration.table_jobs.job_answer import answered_error, answered_outcome
@@ -26,16 +25,6 @@ if TYPE_CHECKING:
     from lakehouse.orchestration.table_jobs.job_runs import JobRun
 
 
-@dataclass(frozen=True)
-class JobResult:
-    """Outcome of a table in a job, and metadata of the job."""
-
-    outcome: Outcome
-    metadata: Mapping[str, Any]
-    is_interrupted: bool = False
-    """Whether the run must end once the result is recorded."""
-
-
 def compute_in_job(
     context: dg.AssetExecutionContext,
     settings: Settings,
@@ -43,44 +32,39 @@ def compute_in_job(
     run: Run,
     job: TableJob,
     implied: Collection[Rule] = (),
-) -> JobResult:
+) -> tuple[Outcome, Mapping[str, Any]]:
     """Compute and publish a table in a job, without Spark in this process.
 
     :param implied: rules that follow from the inputs.
+    :returns: the outcome, and metadata of the job.
     :raises JobFailed: the job finished without an outcome.
     :raises LakehouseError: the error of the job.
-    :raises DagsterExecutionInterruptedError: interrupted before the job published.
+    :raises DagsterExecutionInterruptedError: interrupted; the job was stopped.
     """
     # The import takes a second; skip it for tables that are computed locally.
     from lakehouse.orchestration.table_jobs.job_runs import run_job
-    from lakehouse.orchestration.table_jobs.job_services import service_of
     from lakehouse.storage.s3 import open_bucket
 
     io = context.resources.io_manager
-    store, service = open_bucket(settings), service_of(settings, job)
+    store = open_bucket(settings)
     code_url = publish_code(settings, store)
     with ExitStack() as locks:
         # The job runs on another host: this process keeps the locks for it.
         for name in (table.name, *([table.quarantine.name] if table.quarantine else [])):
             locks.enter_context(table_lock(io.engine, name))
         request = JobRequest.of(table.name, run, settings, io.engine, io.suppression.read())
-        job_run = run_job(context, store, service, request.to_json(), code_url)
+        job_run = run_job(context, settings, store, job.name, request.to_json(), code_url)
     outcome = answered_outcome(job_run.messages, reported_rules(table, implied))
-    if job_run.is_interrupted and (outcome is None or isinstance(outcome, Refused)):
-        # A rerun reports the same rejection.
-        raise dg.DagsterExecutionInterruptedError
     if outcome is None:
         raise _error_of(job_run, table, job) from job_run.failure
-    if job_run.is_interrupted:
-        context.log.warning(f"{table.name} was computed; its run was interrupted after that.")
-    elif job_run.failure:
+    if job_run.failure:
         context.log.warning(f"{table.name} was computed; its job failed after that.")
     if outcome.write_id:
         # The job cannot reach the listener.
         write = BegunWrite(table, outcome.write_id, run, outcome.pins)
         io.engine.listener.begun(write)
         io.engine.listener.finished(write, outcome)
-    return JobResult(outcome, job_run.metadata or {}, job_run.is_interrupted)
+    return outcome, job_run.metadata or {}
 
 
 def reported_rules(table: IcebergTable, implied: Collection[Rule]) -> Iterator[Rule]:
@@ -102,7 +86,7 @@ def _error_of(job_run: "JobRun", table: IcebergTable, job: TableJob) -> Lakehous
     if job_run.failure:
         end = f"failed: {' '.join(str(job_run.failure).split()).rstrip('.')}"
     return JobFailed(
-        f"The job {job.service}:{job.name} of {table.name} {end}; expected it to run the script"
+        f"The job glue:{job.name} of {table.name} {end}; expected it to run the script"
         " of the lakehouse and to report the outcome.",
         next_step="Look at the job's own log, and at its definition; docs/glue.md has one."
         f" `lakehouse history {table.name}` shows whether it published.",

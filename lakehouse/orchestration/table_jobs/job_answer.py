@@ -15,7 +15,6 @@ from lakehouse.iceberg.values.write_result import (
     Quarantined,
     Refused,
     RuleResult,
-    Scanned,
     Unchanged,
 )
 from lakehouse.tables.rule import Bounds, Number, Rule
@@ -78,18 +77,13 @@ def _outcome(content: Mapping[str, Any], rules: Mapping[str, Rule]) -> Outcome:
     fields = dict(content)
     kind = _KINDS[fields.pop("kind")]
     fields["results"] = _results(content["results"], rules)
-    fields["pins"] = {name: _pin(pin) for name, pin in content["pins"].items()}
+    fields["pins"] = {name: Pin(**pin) for name, pin in content["pins"].items()}
     fields["partitions"] = tuple(content["partitions"])
     if content["quarantined"]:
         fields["quarantined"] = Quarantined(**content["quarantined"])
     if kind is Refused:
         fields["kept_for"] = timedelta(seconds=content["kept_for"])
     return kind(**fields)
-
-
-def _pin(content: Mapping[str, Any]) -> Pin:
-    scanned = Scanned(**content["scanned"]) if content["scanned"] else None
-    return Pin(**{**content, "scanned": scanned})
 
 
 def _result_to_json(result: RuleResult) -> dict[str, Any]:

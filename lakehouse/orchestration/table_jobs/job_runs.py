@@ -1,4 +1,4 @@
-"""Starts an AWS job with Dagster Pipes and waits for it; messages go through the bucket."""
+"""Starts an AWS Glue job with Dagster Pipes and waits for it; messages go through the bucket."""
 
 import logging
 import secrets
@@ -15,7 +15,7 @@ from dagster_aws.pipes import PipesS3ContextInjector, PipesS3MessageReader
 
 from lakehouse.orchestration.table_jobs.job_code import RUNS
 from lakehouse.orchestration.table_jobs.job_script import CODE_ARGUMENT
-from lakehouse.orchestration.table_jobs.job_services import JobService, JobState
+from lakehouse.settings import Settings
 
 if TYPE_CHECKING:
     from lakehouse.storage.s3 import S3ObjectStore
@@ -26,7 +26,7 @@ _MESSAGES_SECONDS = 2.0
 _POLL_SECONDS = 5.0
 _UNKNOWN_SECONDS = 3600.0
 """Time without a known state until a run is given up."""
-_INTERRUPTS = (dg.DagsterExecutionInterruptedError, KeyboardInterrupt)
+_FINAL_STATES = {"SUCCEEDED", "FAILED", "STOPPED", "TIMEOUT", "ERROR", "EXPIRED"}
 
 
 @dataclass
@@ -36,8 +36,6 @@ class JobRun:
     messages: Sequence[Any] = ()
     metadata: Mapping[str, Any] | None = None
     failure: Exception | None = None
-    is_interrupted: bool = False
-    """Whether the waiting run must end; the job can have published before."""
 
 
 class _Messages(PipesS3MessageReader):
@@ -73,8 +71,9 @@ class _Messages(PipesS3MessageReader):
 
 def run_job(
     context: dg.AssetExecutionContext,
+    settings: Settings,
     store: "S3ObjectStore",
-    service: JobService,
+    job_name: str,
     request: Mapping[str, Any],
     code_url: str,
 ) -> JobRun:
@@ -83,86 +82,104 @@ def run_job(
     The first interrupt stops the job and waits for its end.
 
     :param request: see `JobRequest`.
-    :raises DagsterExecutionInterruptedError: a second interrupt; the job can continue.
+    :raises DagsterExecutionInterruptedError: interrupted; after a second interrupt, the job can
+        continue.
     """
     _remove_old(store)
     folder = f"{RUNS}{secrets.token_hex(8)}/"
     injector = PipesS3ContextInjector(
         bucket=store.bucket, client=store.client, key_prefix=folder
     )
-    job_run = JobRun()
+    client, job_run = glue_client(settings), JobRun()
     session: dg.PipesSession | None = None
-    run_id, state = "", None
     try:
         with dg.open_pipes_session(
             context, injector, _Messages(store, folder), extras={**request}
         ) as session:
             arguments = {CODE_ARGUMENT: code_url, **session.get_bootstrap_cli_arguments()}
-            run_id = service.start(arguments, str(request["table"]))
+            started = client.start_job_run(JobName=job_name, Arguments=arguments)
+            run_id = str(started["JobRunId"])
             context.log.info(f"AWS runs the job as {run_id}.")
-            job_run.metadata = service.metadata(run_id)
-            state = _wait(service, run_id, context.log, job_run)
-        job_run.failure = _failure(run_id, state)
+            job_run.metadata = _metadata(client, job_name, run_id)
+            job_run.failure = wait_for_end(client, job_name, run_id, context.log)
     except Exception as error:
         job_run.failure = error
-    except _INTERRUPTS:
-        if state is None:
-            raise
-        # The job has ended, and only its last messages were awaited.
-        job_run.is_interrupted = True
     finally:
         _remove(store, folder, context.log)
     job_run.messages = session.get_custom_messages() if session else ()
     return job_run
 
 
-def _wait(
-    service: JobService, run_id: str, log: logging.Logger, job_run: JobRun
-) -> JobState | None:
-    """Return the final state of a run; None if it is unknown for an hour."""
+def glue_client(settings: Settings) -> Any:
+    """Return a Glue client for the configured region.
+
+    It repeats no request: a repeated start could run a job twice, and the caller repeats others.
+    """
+    import boto3
+    from botocore.config import Config
+
+    return boto3.client(
+        "glue",
+        region_name=settings.region,
+        endpoint_url=settings.endpoint_url,
+        config=Config(retries={"total_max_attempts": 1}),
+    )
+
+
+def _metadata(client: Any, job_name: str, run_id: str) -> dict[str, Any]:
+    """Return the run id, the job name, and the console URL."""
+    region = client.meta.region_name
+    url = (
+        f"https://{region}.console.aws.amazon.com/gluestudio/home?region={region}"
+        f"#/job/{job_name}/run/{run_id}"
+    )
+    return {
+        "AWS Glue Job Run ID": run_id,
+        "AWS Glue Job Name": job_name,
+        "AWS Glue Job Run URL": dg.MetadataValue.url(url),
+    }
+
+
+def wait_for_end(
+    client: Any, job_name: str, run_id: str, log: logging.Logger
+) -> Exception | None:
+    """Wait for the end of a run and return its failure; an interrupt stops the run first."""
     try:
-        return _poll(service, run_id, log, is_stopping=False)
-    except _INTERRUPTS:
-        job_run.is_interrupted = True
-    log.warning(f"{run_id} is stopped, and its end is awaited; another interrupt gives up.")
-    try:
-        return _poll(service, run_id, log, is_stopping=True)
-    except _INTERRUPTS:
-        log.warning(f"{run_id} is not awaited any longer and can continue: stop it in AWS.")
+        return _poll(client, job_name, run_id, log)
+    except (dg.DagsterExecutionInterruptedError, KeyboardInterrupt):
+        log.warning(f"{run_id} is stopped, and its end is awaited; another interrupt gives up.")
+        answer = client.batch_stop_job_run(JobName=job_name, JobRunIds=[run_id])
+        if errors := answer.get("Errors"):
+            log.warning(f"Glue did not stop {run_id}, stop it in its console: {errors}")
+        else:
+            _poll(client, job_name, run_id, log)
         raise
 
 
-def _poll(
-    service: JobService, run_id: str, log: logging.Logger, *, is_stopping: bool
-) -> JobState | None:
-    known_at = time.monotonic()
-    is_stop_requested = is_outage_reported = False
-    while True:
+def _poll(client: Any, job_name: str, run_id: str, log: logging.Logger) -> Exception | None:
+    answered_at = time.monotonic()
+    is_outage_reported = False
+    while time.monotonic() - answered_at < _UNKNOWN_SECONDS:
         try:
-            state = service.state(run_id)
-            if state.is_finished:
-                return state
-            known_at = time.monotonic()
-            if is_stopping and not is_stop_requested:
-                service.stop(run_id)
-                is_stop_requested = True
+            run = client.get_job_run(JobName=job_name, RunId=run_id)["JobRun"]
         except Exception as error:
             # Network or AWS outage: the run continues, and so does the lock of its table.
             if not is_outage_reported:
                 log.warning(f"AWS did not answer about {run_id}, which is retried: {error}")
             is_outage_reported = True
-        if time.monotonic() - known_at > _UNKNOWN_SECONDS:
-            return None
+        else:
+            if run["JobRunState"] in _FINAL_STATES:
+                return _failure(run_id, run)
+            answered_at = time.monotonic()
         time.sleep(_POLL_SECONDS)
+    return RuntimeError(f"the state of the run {run_id} is unknown, and it can continue")
 
 
-def _failure(run_id: str, state: JobState | None) -> Exception | None:
-    if state is None:
-        return RuntimeError(f"the state of the run {run_id} is unknown, and it can continue")
-    if state.has_succeeded:
+def _failure(run_id: str, run: Mapping[str, Any]) -> Exception | None:
+    state, reason = run["JobRunState"], run.get("ErrorMessage")
+    if state == "SUCCEEDED":
         return None
-    reason = f": {state.reason}" if state.reason else ""
-    return RuntimeError(f"the run {run_id} ended as {state.name}{reason}")
+    return RuntimeError(f"the run {run_id} ended as {state}{f': {reason}' if reason else ''}")
 
 
 def _remove(store: "S3ObjectStore", folder: str, log: logging.Logger) -> None:

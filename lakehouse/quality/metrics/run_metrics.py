@@ -9,7 +9,6 @@ from lakehouse.errors import TableNotFound
 from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.iceberg.erasure.erasure_commits import rows_erased_between
 from lakehouse.iceberg.metadata.snapshots import History, history_of
-from lakehouse.iceberg.read.scanned_files import READ_SHARE
 from lakehouse.iceberg.rules.column_profile import NULL_FRACTION
 from lakehouse.orchestration.asset_keys import table_name
 from lakehouse.orchestration.dagster_internals import events_of_run
@@ -124,18 +123,6 @@ def of_write(
         if value is not None:
             of_rows = written.profiled_rows if name.startswith(NULL_FRACTION) else None
             yield Metric(table, name, float(value), at, written.snapshot_id, partition, of_rows)
-    yield from _reads(written, at, partition)
-
-
-def _reads(written: WriteMetadata, at: datetime, partition: str | None) -> Iterator[Metric]:
-    """Yield the share of files that the write read from each input table, if known."""
-    for pin in written.inputs.values():
-        scanned = WriteMetadata.from_metadata(pin)
-        files, all_files = scanned.scanned_files, scanned.scanned_total_files
-        if files and all_files:
-            share = files / all_files
-            snapshot_id = int(pin["snapshot_id"])
-            yield Metric(pin["table"], READ_SHARE, share, at, snapshot_id, partition)
 
 
 def of_check(evaluation: dg.AssetCheckEvaluation, at: datetime) -> Iterator[Metric]:

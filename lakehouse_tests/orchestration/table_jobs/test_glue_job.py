@@ -17,13 +17,11 @@ import pytest
 from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.iceberg.catalog.iceberg_release import is_spark_3
 from lakehouse.iceberg.frames.pyspark_internals import has_context
-from lakehouse.iceberg.values.write_result import Published
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.runs.instance import open_instance
 from lakehouse.orchestration.runs.run_in_process import materialize
 from lakehouse.orchestration.runs.run_result import RunResult
-from lakehouse.orchestration.table_jobs import job_services
-from lakehouse.orchestration.table_jobs.job_answer import OUTCOME, outcome_message
+from lakehouse.orchestration.table_jobs import job_runs
 from lakehouse.project import load_project
 from lakehouse.settings import Settings, TableJob
 from lakehouse_tests.cli.projects import forget
@@ -105,39 +103,6 @@ def slow(orders: DataFrame) -> DataFrame:
 """,
 }
 
-PUBLISHES = """
-import sys
-import time
-
-import boto3
-from dagster_pipes import (
-    PipesCliArgsParamsLoader,
-    PipesS3ContextLoader,
-    PipesS3MessageWriter,
-    open_dagster_pipes,
-)
-
-s3 = boto3.client("s3")
-
-
-def uploaded():
-    listed = s3.list_objects_v2(Bucket="lake", Prefix="jobs/runs/").get("Contents", ())
-    bodies = [s3.get_object(Bucket="lake", Key=item["Key"])["Body"] for item in listed]
-    return any(b"lakehouse/outcome" in body.read() for body in bodies)
-
-
-with open_dagster_pipes(
-    context_loader=PipesS3ContextLoader(s3),
-    message_writer=PipesS3MessageWriter(s3, interval=0.1),
-    params_loader=PipesCliArgsParamsLoader(),
-) as pipes:
-    pipes.report_custom_message(%r)
-    while not uploaded():
-        time.sleep(0.1)
-    print("all rows are looked at", flush=True)
-    time.sleep(%d)
-"""
-
 
 @dataclass
 class Shop:
@@ -200,17 +165,10 @@ def shop(
         aws_settings,
         definitions=f"{PACKAGE}.definitions",
         project_root=root,
-        jobs=(TableJob("gold.*", "glue", "lakehouse"),),
+        jobs=(TableJob("gold.*", "lakehouse"),),
     )
     glue = GlueStandIn(settings, tmp_path)
-    real = job_services.aws_client
-    monkeypatch.setattr(
-        job_services,
-        "aws_client",
-        lambda settings, service, **how: (
-            glue if service == "glue" else real(settings, service, **how)
-        ),
-    )
+    monkeypatch.setattr(job_runs, "glue_client", lambda _: glue)
     monkeypatch.setenv("AWS_ENDPOINT_URL", str(settings.endpoint_url))
     create_job_of_the_page()
     yield Shop(settings, glue)
@@ -237,19 +195,6 @@ def land_orders(settings: Settings) -> None:
     with table.update_spec() as spec:
         spec.add_identity("day")
     table.append(rows)
-
-
-def publish_slow(settings: Settings) -> dict[str, Any]:
-    rows = pa.table({"day": [date(2026, 1, 1)], "total": pa.array([10], pa.int64())})
-    client = Catalog.of(settings).client
-    client.create_namespace("gold")
-    table = client.create_table("gold.slow", schema=rows.schema)
-    table.append(rows)
-    snapshot = table.current_snapshot()
-    assert snapshot is not None
-    return outcome_message(
-        Published("gold.slow", "abc", snapshot.snapshot_id, operation="overwrite", added_rows=1)
-    )
 
 
 def interrupt_once_said(log: Path, text: str) -> None:
@@ -292,17 +237,6 @@ def run_interrupted(shop: Shop, said: str) -> None:
     with pytest.raises(KeyboardInterrupt):
         shop.run("gold.slow")
     waiting.join()
-
-
-def test_what_a_job_published_before_it_was_stopped_is_recorded(shop: Shop) -> None:
-    message = publish_slow(shop.settings)
-    shop.set_script(PUBLISHES % (message, 600))
-    run_interrupted(shop, "all rows are looked at")
-
-    assert shop.glue.stopped == {"jr_0"}
-    assert shop.recorded_snapshots("gold.slow") == [message[OUTCOME]["snapshot_id"]]
-    assert "gold.slow was computed; its run was interrupted after that." in shop.logged()
-    assert shop.left == []
 
 
 @on_glue

@@ -18,7 +18,6 @@ from lakehouse.iceberg.values.write_result import (
     Quarantined,
     Refused,
     RuleResult,
-    Scanned,
     Unchanged,
 )
 from lakehouse.iceberg.write.merge_rows import merge_key_rule
@@ -52,7 +51,7 @@ COMMON = {
         RuleResult(ROWS, 0, 3, value=Decimal("3.5"), note="more than once"),
         RuleResult(without_blocking(refused_share(TABLE)), 1, 3, value=1 / 3),
     ),
-    "pins": {"raw": Pin("bronze.raw", FIRST_ID, scanned=Scanned(1, 2, 3, 4), rows=5)},
+    "pins": {"raw": Pin("bronze.raw", FIRST_ID, rows=5)},
     "partitions": ("2026-01-01",),
     "quarantined": Quarantined("gold.figures_quarantine", 1, 1, FIRST_ID),
     "profile": {"distinct_count.id": 3.0},

@@ -4,16 +4,13 @@ import io
 import sys
 import zipfile
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from lakehouse.orchestration.table_jobs import job_code
 from lakehouse.orchestration.table_jobs.job_choice import TableJobs
 from lakehouse.orchestration.table_jobs.job_code import SCRIPT, publish_code
 from lakehouse.settings import Settings, TableJob
-from lakehouse.spark.project_code import process_code
 from lakehouse.storage.s3 import S3ObjectStore, open_bucket
 from lakehouse_tests.cli.projects import forget
 
@@ -34,7 +31,7 @@ def project(aws_settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPa
         aws_settings,
         definitions="code_shop.definitions",
         project_root=tmp_path,
-        jobs=(TableJob("gold.*", "glue", "lakehouse"),),
+        jobs=(TableJob("gold.*", "lakehouse"),),
     )
     forget("code_shop")
     sys.modules.pop("code_help")
@@ -47,19 +44,6 @@ def archive_of(store: S3ObjectStore, url: str) -> zipfile.ZipFile:
 
 def names_in(store: S3ObjectStore, url: str) -> list[str]:
     return archive_of(store, url).namelist()
-
-
-def in_another_process() -> None:
-    process_code.cache_clear()
-
-
-def at(monkeypatch: pytest.MonkeyPatch, later: timedelta) -> None:
-    class Later(datetime):
-        @classmethod
-        def now(cls, zone=UTC):
-            return datetime.now(zone) + later
-
-    monkeypatch.setattr(job_code, "datetime", Later)
 
 
 def test_the_archive_has_the_lakehouse_and_what_the_project_imported(project):
@@ -141,16 +125,3 @@ def test_what_lies_beside_the_package_of_the_definitions_goes_along(
         *beside,
         "laid_shop/__init__.py",
     ]
-
-
-@pytest.mark.long
-def test_code_of_a_month_ago_is_removed_with_the_next(project, tmp_path, monkeypatch):
-    store = open_bucket(project)
-    old = publish_code(project, store)
-    (tmp_path / "code_shop" / "totals.sql").write_text("SELECT 2")
-    in_another_process()
-
-    at(monkeypatch, timedelta(days=31))
-    publish_code(project, store)
-
-    assert not store.exists(old.removeprefix("s3://lake/"))

@@ -6,79 +6,68 @@ from typing import Any
 
 import pytest
 
-from lakehouse.errors import JobFailed
 from lakehouse.orchestration.table_jobs import job_runs
-from lakehouse.orchestration.table_jobs.job_runs import JobRun, _wait
-from lakehouse.orchestration.table_jobs.job_services import GlueJob, JobState
+from lakehouse.orchestration.table_jobs.job_runs import wait_for_end
+from lakehouse.storage.s3 import open_bucket
+from lakehouse.table_job import _ReadOnce
+from lakehouse_tests.conftest import keep_versions
 
 pytestmark = pytest.mark.unit
 LOG = logging.getLogger(__name__)
-RUNNING = JobState("RUNNING", is_finished=False)
-STOPPED = JobState("STOPPED", is_finished=True)
-DONE = JobState("SUCCEEDED", is_finished=True, has_succeeded=True)
 OUTAGE = OSError("no network")
 
 
 @dataclass
-class Service:
+class Glue:
     answers: list[Any]
-    failing_stops: int = 0
+    stop_errors: list[Any] = field(default_factory=list)
     stops: list[str] = field(default_factory=list)
 
-    def start(self, arguments: Any, name: str) -> str:
-        raise NotImplementedError
-
-    def state(self, run_id: str) -> JobState:
+    def get_job_run(self, **_: Any) -> dict[str, Any]:
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         if isinstance(answer, BaseException):
             raise answer
-        return answer
+        return {"JobRun": {"JobRunState": answer}}
 
-    def stop(self, run_id: str) -> None:
-        if self.failing_stops:
-            self.failing_stops -= 1
-            raise OSError("Rate exceeded")
-        self.stops.append(run_id)
-
-    def metadata(self, run_id: str) -> dict[str, Any]:
-        raise NotImplementedError
+    def batch_stop_job_run(self, JobName: str, JobRunIds: list[str]) -> dict[str, Any]:  # noqa: N803
+        self.stops += JobRunIds
+        return {"Errors": self.stop_errors}
 
 
 def test_an_outage_does_not_end_the_wait():
-    service = Service([OUTAGE, RUNNING, OUTAGE, DONE])
+    glue = Glue([OUTAGE, "RUNNING", OUTAGE, "SUCCEEDED"])
 
-    assert _wait(service, "jr", LOG, JobRun()) == DONE
-    assert service.stops == []
-
-
-@pytest.mark.parametrize("failing_stops", [0, 2])
-def test_an_interrupt_stops_the_run_and_waits_for_its_end(failing_stops):
-    answers = [KeyboardInterrupt(), RUNNING, RUNNING, RUNNING, STOPPED]
-    service, job_run = Service(answers, failing_stops), JobRun()
-
-    assert _wait(service, "jr", LOG, job_run) == STOPPED
-    assert job_run.is_interrupted
-    assert service.stops == ["jr"]
+    assert wait_for_end(glue, "shop", "jr", LOG) is None
+    assert glue.stops == []
 
 
-def test_a_second_interrupt_ends_the_wait():
-    service = Service([KeyboardInterrupt(), RUNNING, KeyboardInterrupt(), STOPPED])
+def test_an_interrupt_stops_the_run_and_waits_for_its_end():
+    glue = Glue([KeyboardInterrupt(), "RUNNING", "RUNNING", "STOPPED"])
 
     with pytest.raises(KeyboardInterrupt):
-        _wait(service, "jr", LOG, JobRun())
+        wait_for_end(glue, "shop", "jr", LOG)
+    assert (glue.stops, glue.answers) == (["jr"], ["STOPPED"])
+
+
+def test_a_stop_that_glue_rejects_is_logged(caplog):
+    glue = Glue([KeyboardInterrupt(), "RUNNING"], [{"ErrorCode": "Throttling"}])
+
+    with pytest.raises(KeyboardInterrupt):
+        wait_for_end(glue, "shop", "jr", LOG)
+    assert "Throttling" in caplog.text
 
 
 def test_a_run_of_unknown_state_is_given_up(monkeypatch):
     monkeypatch.setattr(job_runs, "_UNKNOWN_SECONDS", 0.2)
 
-    assert _wait(Service([OUTAGE]), "jr", LOG, JobRun()) is None
+    assert "unknown" in str(wait_for_end(Glue([OUTAGE]), "shop", "jr", LOG))
 
 
-def test_a_stop_that_glue_rejects_is_an_error():
-    class Client:
-        def batch_stop_job_run(self, **_: Any) -> dict[str, Any]:
-            detail = {"ErrorCode": "Throttling", "ErrorMessage": "Rate exceeded"}
-            return {"SuccessfulSubmissions": [], "Errors": [{"ErrorDetail": detail}]}
-
-    with pytest.raises(JobFailed, match="Throttling"):
-        GlueJob(Client(), "shop").stop("jr")
+def test_a_job_removes_what_it_was_asked_with_its_version(aws_settings):
+    store = open_bucket(aws_settings)
+    keep_versions(store)
+    store.write_text("jobs/runs/a/context.json", "{}")
+    request = {"bucket": store.bucket, "key": "jobs/runs/a/context.json"}
+    with _ReadOnce(store.client).load_context(request) as context:
+        assert context == {}
+        assert store.all_versions("jobs/runs/") == []

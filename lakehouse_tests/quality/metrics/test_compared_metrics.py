@@ -39,7 +39,6 @@ def past(name: str, *values: float, days: int = 40) -> list[Metric]:
         ("failed_fraction.castable_id", FRACTION),
         ("null_fraction.berry", FRACTION),
         ("record_count", None),
-        ("scanned_files", None),
         ("failed_fraction.no_anomaly", None),
     ],
 )

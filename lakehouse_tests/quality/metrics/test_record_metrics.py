@@ -46,14 +46,10 @@ def values(pipeline: Pipeline, table: str) -> dict[str, float]:
 def test_an_ingest_records_what_it_measured(fruits: Pipeline) -> None:
     bronze, silver = values(fruits, "bronze.raw_fruits"), values(fruits, "silver.fruits")
 
-    read_by_silver = bronze.pop("read_share")
-    assert read_by_silver == 1
     assert bronze.pop("failed_fraction.no_anomaly") == 0
     assert bronze == {"record_count": 4, "daily_growth": 4, "nr_rows": 4}
     assert silver["record_count"] == silver["daily_growth"] == 3
     assert silver["nr_rows"] == 4
-    assert (silver["scanned_files"], silver["scanned_total_files"]) == (1, 1)
-    assert 0 < silver["scanned_bytes"] <= silver["scanned_total_bytes"]
     assert silver["failed_fraction.castable_id"] == 0.25
     assert silver["failed_fraction.excluded_fruit"] == 0
 
