@@ -116,11 +116,11 @@ def _stopped() -> int:
 
 def _was_interrupted(error: BaseException | None) -> bool:
     """Whether Ctrl-C caused an error: PySpark calls the JVM again, which may have stopped."""
-    while error is not None:
-        if isinstance(error, KeyboardInterrupt):
-            return True
+    chain: list[BaseException] = []
+    while error is not None and error not in chain:
+        chain.append(error)
         error = error.__cause__ or error.__context__
-    return False
+    return any(isinstance(found, KeyboardInterrupt) for found in chain)
 
 
 def _one_line(error: Exception, state: State) -> str:

@@ -22,7 +22,7 @@ from lakehouse.ingestion.skipped_entries import hidden_files, passed_over_lines
 from lakehouse.orchestration.asset_keys import FEED_TAG, asset_key
 from lakehouse.orchestration.dagster_internals import asset_graph
 from lakehouse.orchestration.deployment import open_engine
-from lakehouse.orchestration.metadata_keys import RejectedReason
+from lakehouse.orchestration.metadata_keys import LandedFile, RejectedReason
 from lakehouse.orchestration.partitions.pending_run import PendingRun
 from lakehouse.orchestration.runs.instance import open_instance
 from lakehouse.orchestration.runs.orphaned_runs import fail_orphaned_runs
@@ -64,8 +64,14 @@ class IngestResult:
         return all(run.success for run in self.runs) and not self.rejected
 
     @property
+    def landed(self) -> tuple[LandedFile, ...]:
+        """The files in bronze; those of a failed write wait in the inbox."""
+        done = (landing for landing in self._landings if landing.status != "failed")
+        return tuple(file for landing in done for file in landing.landing.landed)
+
+    @property
     def files(self) -> tuple[str, ...]:
-        return tuple(file.file for landing in self._landings for file in landing.landing.landed)
+        return tuple(file.file for file in self.landed)
 
     @property
     def rows(self) -> int:

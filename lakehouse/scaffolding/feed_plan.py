@@ -165,6 +165,10 @@ def plan_feed(samples: Samples, name: str, time_zone: str, today: date) -> FeedP
         version.delivered if version and has_changes else None,
     )
     names = {column.delivered: column.name for column in columns}
+    # In a partitioned table, other versions of a row are found by its key as delivered.
+    is_converted = any(
+        column.reading.function for column in columns if column.delivered in key.columns
+    )
     return FeedPlan(
         name,
         time_zone,
@@ -174,7 +178,7 @@ def plan_feed(samples: Samples, name: str, time_zone: str, today: date) -> FeedP
         key_guess=key,
         subject=_subject(columns),
         version=version,
-        days=_days(samples, columns, today),
+        days=None if is_converted else _days(samples, columns, today),
     )
 
 

@@ -4,9 +4,14 @@ import pytest
 
 from lakehouse.cli.output.ingest_report import describe_progress, describe_tables, summarize
 from lakehouse.ingestion.feed_runs import IngestResult
-from lakehouse.orchestration.metadata_keys import QuarantineMetadata, RejectedReason
+from lakehouse.orchestration.metadata_keys import (
+    LandedFile,
+    LandingMetadata,
+    QuarantineMetadata,
+    RejectedReason,
+)
 from lakehouse.orchestration.runs.run_progress import TableProgress
-from lakehouse.orchestration.runs.run_result import AssetResult
+from lakehouse.orchestration.runs.run_result import AssetResult, RunResult, Status
 from lakehouse.tables.feed import Feed
 
 pytestmark = pytest.mark.unit
@@ -43,6 +48,23 @@ def test_a_file_that_was_rejected_was_a_new_one() -> None:
     result = IngestResult(Feed("fruits", ["id"], "bronze.fruits"), unreported=(rejected,))
 
     assert summarize(result)[0] == "Feed fruits: 1 file rejected, and no other new one"
+
+
+@pytest.mark.parametrize(
+    ("rows", "status", "said"),
+    [
+        (3, "unchanged", "1 file (a.csv), nr_rows 0, all of it ingested before"),
+        (0, "unchanged", "1 file (a.csv), nr_rows 0"),
+        (3, "failed", "nothing landed; waiting files stay in inbox/fruits/"),
+    ],
+    ids=["again", "only a header", "blocked"],
+)
+def test_a_file_without_new_rows_is_explained(rows: int, status: Status, said: str) -> None:
+    landed = LandingMetadata(landed=(LandedFile("a.csv", rows, "sha"),)).to_metadata()
+    run = RunResult("run", status != "failed", (AssetResult("bronze.fruits", status, landed),))
+    result = IngestResult(Feed("fruits", ["id"], "bronze.fruits"), (run,))
+
+    assert summarize(result)[0] == f"Feed fruits: {said}"
 
 
 @pytest.mark.parametrize(

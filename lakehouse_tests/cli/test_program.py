@@ -122,3 +122,18 @@ def test_an_error_that_came_of_ctrl_c_is_no_error(monkeypatch, capsys) -> None:
     monkeypatch.setattr(program.lakehouse, "main", interrupted)
     assert program.run(["status"]) == program.INTERRUPTED
     assert capsys.readouterr().err.startswith("lakehouse: stopped.")
+
+
+def test_an_error_that_is_its_own_cause_is_one_line(monkeypatch, capsys) -> None:
+    """Errors of declarations are raised again while an error that they caused is handled."""
+
+    def undeclared(*_: object, **__: object) -> None:
+        inner = LakehouseError("on_failure is 'fail'")
+        try:
+            raise LakehouseError("In definitions.py") from inner
+        except LakehouseError:
+            raise inner from None
+
+    monkeypatch.setattr(program.lakehouse, "main", undeclared)
+    assert program.run(["plan"]) == 1
+    assert capsys.readouterr().err == "lakehouse: on_failure is 'fail'\n"

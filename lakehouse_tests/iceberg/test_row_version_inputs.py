@@ -13,8 +13,8 @@ from pyspark.sql import DataFrame
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.read import stale_partitions, version_keys
 from lakehouse.iceberg.read.inputs import versions_of
-from lakehouse.iceberg.read.stale_partitions import stale_values
-from lakehouse.iceberg.rules.rows import castable, not_null
+from lakehouse.iceberg.read.stale_partitions import partitions_of_quarantined_keys, stale_values
+from lakehouse.iceberg.rules.rows import between, castable, not_null
 from lakehouse.iceberg.values.value_ranges import AllPartitions
 from lakehouse.iceberg.values.write_context import Partitions, Run
 from lakehouse.iceberg.values.write_result import Outcome, Unchanged
@@ -155,6 +155,25 @@ def test_where_too_many_values_hold_versions_of_what_came_all_partitions_are_sta
     monkeypatch.setattr(stale_partitions, "_MOST_PARTITIONS", 1)
     stale_partitions._known_affected.clear()
     assert stale_values(engine, VISITS, BY_DAY, EVERY) == known | {thursday}
+
+
+@pytest.mark.scenario
+def test_versions_of_quarantined_rows_are_found_by_numbers(engine: Engine) -> None:
+    table = replace(
+        VISITS,
+        columns=[Column("visit", "bigint"), *VISITS.columns[1:]],
+        rules=[between("pages", 0, 9)],
+    )
+
+    def compute_day(pages: int, day: date) -> None:
+        rows = [(visit, pages, 1, day, "a", "sha-a", visit) for visit in (9, 10)]
+        run = Run("run", Partitions((str(day),), ((day, day + timedelta(1)),)))
+        write(engine, table, rows_of(engine, schema_of(table.columns), rows), {}, run)
+
+    compute_day(1, MONDAY)
+    compute_day(99, TUESDAY)
+
+    assert partitions_of_quarantined_keys(engine, table) == {MONDAY}
 
 
 @pytest.mark.scenario

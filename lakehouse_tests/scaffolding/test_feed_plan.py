@@ -265,6 +265,21 @@ def test_the_day_is_part_of_the_key_of_a_series(tmp_path, header, line, key):
     assert plan.key == (key or tuple(header.split(",")[:2]))
 
 
+@pytest.mark.parametrize(
+    ("header", "line"),
+    [
+        ("station_id,day,value", "s{n},2{day}.05.2026,{value}\n"),
+        ("reading_id,day,value", "{day}{n}.0,2026-05-0{day},{value}\n"),
+    ],
+    ids=["of days", "of numbers"],
+)
+def test_a_key_that_is_converted_is_merged_without_days(tmp_path, header, line):
+    plan = planned(tmp_path, *days_of(header, line))
+
+    assert plan.key
+    assert plan.days is None
+
+
 def test_a_series_without_days_has_no_key(tmp_path):
     plan = planned(tmp_path, *days_of("station_id,value", "s{n},{value}\n"))
 

@@ -69,7 +69,8 @@ def describe_rejected(files: "Iterable[RejectedReason]") -> list[str]:
 def _describe_delivery(result: "IngestResult") -> str:
     feed = f"Feed {result.feed.name}"
     if result.files:
-        known = "" if result.rows else ", all of it ingested before"
+        is_known = not result.rows and any(file.rows for file in result.landed)
+        known = ", all of it ingested before" if is_known else ""
         suppressed = count(result.suppressed_rows, "row")
         erased = f", {suppressed} of erased people suppressed" if result.suppressed_rows else ""
         files = f"{count(len(result.files), 'file')} ({_listed(result.files)})"

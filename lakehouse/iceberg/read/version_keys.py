@@ -56,8 +56,7 @@ def key_terms(table: IcebergTable, frame: "DataFrame") -> list[str]:
     terms = []
     for name in declared_versions(table).of:
         delivered = delivered_name(table, name, types)
-        raw = identifier(delivered)
-        value = _cast_sql(table, name, raw, types.get(delivered, "")) or raw
+        value = typed_sql(table, name, identifier(delivered), types.get(delivered, ""))
         terms.append(f"{value} AS {identifier(name)}")
     return terms
 
@@ -93,14 +92,9 @@ def typed_sql(table: IcebergTable, column: str, raw: str, delivered_type: str) -
     :param raw: SQL of the value as delivered.
     :param delivered_type: its type as delivered.
     """
-    value = _cast_sql(table, column, raw, delivered_type) or raw
-    return f"try_cast({value} AS {table.column(column).type})"
-
-
-def _cast_sql(table: IcebergTable, column: str, raw: str, delivered_type: str) -> str | None:
-    """Return SQL for a delivered value in the table's type; None if no cast applies."""
     cast = table.casts.get(column)
-    return cast.sql(raw) if cast and cast.type != delivered_type else None
+    value = cast.sql(raw) if cast and cast.type != delivered_type else raw
+    return f"try_cast({value} AS {table.column(column).type})"
 
 
 def declared_versions(table: IcebergTable) -> Versions:
