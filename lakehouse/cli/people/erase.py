@@ -236,6 +236,7 @@ def _complaints(erasure: "Erasure") -> Iterator[str]:
 
 def _ways_out(erasure: "Erasure", report: "Report") -> Iterator[str]:
     """Yield the next step for each delivered file that prevents a proof."""
+    from lakehouse.privacy.places.scrubbed_place import ERASED
     from lakehouse.privacy.verifier.file_part import MASK
 
     request, home = erasure.request.request_id, erasure.erasable.settings.home
@@ -243,7 +244,7 @@ def _ways_out(erasure: "Erasure", report: "Report") -> Iterator[str]:
     for key in dict.fromkeys(_delivered_key(file, home) for file in files):
         if key:
             # A name that contains a personal value is masked in the report.
-            name = "SHA256" if MASK in key else shell_word(key)
+            name = "SHA256" if MASK in key or ERASED in key else shell_word(key)
             yield (
                 f"{shown(key)}: repair or remove it, declare the personal columns of its feed, or"
                 f" empty it: lakehouse erase --request {request} --erase-whole {name}"
