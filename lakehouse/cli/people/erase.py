@@ -214,7 +214,7 @@ def _state(erasure: "Erasure") -> str:
             f" {utc_seconds(request.physical_due_at)} on: by itself while `lakehouse dev` runs"
             f" (the sensor {SENSOR}), or by `lakehouse erase --request {name}`."
         )
-    if request.state == "exception":
+    if request.state == "exception" and not erasure.failed_search:
         return (
             f"{name} is an exception: nothing is left here; others have to see to the places"
             f" above until {request.due_at.date().isoformat()}, then `lakehouse erase --request"
