@@ -100,11 +100,14 @@ class PersonRows:
         nothing = pa.repeat(pa.scalar(False), batch.num_rows)
         by_id, by_value, has_no_id = [nothing], [nothing], [pc.invert(nothing)]
         for name in batch.schema.names:
+            column, keys = batch.column(name), self._personal.get(name)
+            of_value = [match_values(column, keys)] if keys else []
             if name in self._ids:
-                by_id.append(match_ids(batch.column(name), self._ids[name]))
-                has_no_id.append(is_blank(batch.column(name)))
-            elif name in self._personal:
-                by_value.append(match_values(batch.column(name), self._personal[name]))
+                # Of people without a subject, both are known.
+                by_id += [match_ids(column, self._ids[name]), *of_value]
+                has_no_id.append(is_blank(column))
+            else:
+                by_value += of_value
         matches: Any = pc.or_(any_of(by_id), pc.and_(all_of(has_no_id), any_of(by_value)))
         positions: Any = pc.indices_nonzero(matches)
         rows: list[int] = positions.to_pylist()

@@ -182,3 +182,16 @@ def test_a_copied_home_cannot_change_the_tables_of_the_original(lakehouse, setti
 
     with pytest.raises(CatalogDamaged, match=r"was moved or copied: .* gold\.orders"):
         open_engine(replace(settings, home=copy))
+
+
+@pytest.mark.parametrize("named", ["ada@mail.example", "ADA@mail.example", "Ada"])
+def test_without_a_subject_a_value_is_erased_in_any_case(lakehouse, named):
+    letters = declared("bronze.letters", personal("email"), "text", no_subject="By address.")
+    home = lakehouse(letters)
+    forms = (named.lower(), f" {named.upper()}", named.title())
+    home.people.add(letters, *((form, "a") for form in forms), ("bob@mail.example", "b"))
+
+    erasure = home.erase("email", named)
+
+    assert erasure.request.state == "verified"
+    assert [row["text"] for row in home.people.rows(letters)] == ["b"]

@@ -119,11 +119,20 @@ def person_columns(
                 if name.lower() in names:
                     all_values |= values
         for field_of_table in _fields_called(loaded, names):
+            by_value = value_column(field_of_table, all_values)
             if all_ids:
-                ids.append(id_column(field_of_table, all_ids))
+                by_id = id_column(field_of_table, all_ids)
+                # Of people without a subject, both are known.
+                ids.append(_either(by_id, by_value) if all_values else by_id)
             elif all_values:
-                personal.append(value_column(field_of_table, all_values))
+                personal.append(by_value)
     return PersonColumns(tuple(ids), tuple(personal))
+
+
+def _either(one: PersonColumn, other: PersonColumn) -> PersonColumn:
+    return PersonColumn(
+        one.field, lambda values: any_of([one.match(values), other.match(values)])
+    )
 
 
 def _fields_called(loaded: "Table", names: frozenset[str]) -> "list[NestedField]":
