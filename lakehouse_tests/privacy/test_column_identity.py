@@ -195,3 +195,8 @@ def test_without_a_subject_a_value_is_erased_in_any_case(lakehouse, named):
 
     assert erasure.request.state == "verified"
     assert [row["text"] for row in home.people.rows(letters)] == ["b"]
+    home.people.add(letters, (named.swapcase(), "c"))
+    for again in ([], [Named("email", named)]):
+        assert {"email"} <= {
+            one.column for one in search_again(home.erasable, "R-1", again).findings
+        }
