@@ -18,7 +18,6 @@ from lakehouse.errors import LakehouseError
 from lakehouse.iceberg.erasure.arrow_ids import (
     all_of,
     any_of,
-    comparable,
     is_blank,
     match_ids,
     match_values,
@@ -40,7 +39,7 @@ from lakehouse.storage.object_store import LocalObjectStore, ObjectStore, Stored
 from lakehouse.storage.rejected_files import REASON_ENDING
 from lakehouse.storage.settling import seconds_until_settled
 from lakehouse.tables.feed import Feed
-from lakehouse.tables.person import Person, is_distinctive, normal_id
+from lakehouse.tables.person import Person, folded, is_distinctive, normal_id
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -125,7 +124,7 @@ class PersonRows:
         personal: dict[str, set[str]] = {}
         for person in self.persons:
             for column, values in person.personal.items():
-                personal.setdefault(column, set()).update(map(comparable, values))
+                personal.setdefault(column, set()).update(map(folded, values))
         return {name: values - {""} for name, values in personal.items()}
 
 
