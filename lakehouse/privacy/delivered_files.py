@@ -18,7 +18,6 @@ from lakehouse.errors import LakehouseError
 from lakehouse.iceberg.erasure.arrow_ids import (
     all_of,
     any_of,
-    comparable,
     is_blank,
     match_ids,
     match_values,
@@ -41,7 +40,7 @@ from lakehouse.storage.object_store import ObjectStore, StoredObject
 from lakehouse.storage.rejected_files import REASON_ENDING
 from lakehouse.storage.unfinished_files import seconds_until_settled
 from lakehouse.tables.feed import Feed
-from lakehouse.tables.person import Person, is_distinctive, normal_id
+from lakehouse.tables.person import Person, folded, is_distinctive, normal_id
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -101,11 +100,14 @@ class PersonRows:
         nothing = pa.repeat(pa.scalar(False), batch.num_rows)
         by_id, by_value, has_no_id = [nothing], [nothing], [pc.invert(nothing)]
         for name in batch.schema.names:
+            column, keys = batch.column(name), self._personal.get(name)
+            of_value = [match_values(column, keys)] if keys else []
             if name in self._ids:
-                by_id.append(match_ids(batch.column(name), self._ids[name]))
-                has_no_id.append(is_blank(batch.column(name)))
-            elif name in self._personal:
-                by_value.append(match_values(batch.column(name), self._personal[name]))
+                # Of people without a subject, both are known.
+                by_id += [match_ids(column, self._ids[name]), *of_value]
+                has_no_id.append(is_blank(column))
+            else:
+                by_value += of_value
         matches: Any = pc.or_(any_of(by_id), pc.and_(all_of(has_no_id), any_of(by_value)))
         positions: Any = pc.indices_nonzero(matches)
         rows: list[int] = positions.to_pylist()
@@ -123,7 +125,7 @@ class PersonRows:
         personal: dict[str, set[str]] = {}
         for person in self.persons:
             for column, values in person.personal.items():
-                personal.setdefault(column, set()).update(map(comparable, values))
+                personal.setdefault(column, set()).update(map(folded, values))
         return {name: values - {""} for name, values in personal.items()}
 
 

@@ -93,8 +93,12 @@ def people_in(
     identify no row.
     """
     people = []
+    # Delivered files have the declared spelling.
+    spelled = {column.name.lower(): column.name for column in holder.personal}
     for person in persons:
-        personal = {name: values - shared for name, values in person.personal.items()}
+        personal = {
+            spelled.get(name, name): values - shared for name, values in person.personal.items()
+        }
         own = replace(person, personal={name: own for name, own in personal.items() if own})
         names = [column.name for column in holder.ids]
         people += [replace(own, subject=name) for name in names] or [own]

@@ -221,7 +221,8 @@ def _person(erasable: Erasable, named: Named) -> Person:
     name, values = named.column.lower(), frozenset({named.value, normal_id(named.value)})
     for subject in erasable.subjects:
         if name in subject.names:
-            return Person(subject.name, values)
+            personal = dict.fromkeys(sorted(subject.personal_names(name)), values)
+            return Person(subject.name, values, personal)
     for subject in erasable.subjects:
         if names := subject.personal_names(name):
             return Person(subject.name, frozenset(), dict.fromkeys(sorted(names), values))

@@ -38,6 +38,7 @@ from lakehouse.privacy.requests import Unreachable
 from lakehouse.privacy.sealed_values import SealedValues, seal, unseal
 from lakehouse.privacy.suppressed_people import SuppressedPerson, add_suppressed
 from lakehouse.privacy.table_values import shared_values
+from lakehouse.privacy.verifier.report import NotProved
 from lakehouse.spark.spark_session import collect_garbage
 from lakehouse.tables.person import folded, person_hmac
 from lakehouse.tables.quoting import shown
@@ -381,8 +382,13 @@ def _due_at(retained: Iterable[StepResult]) -> datetime:
 
 
 def verify_all(erasure: Erasure) -> None:
-    """Search for the people everywhere; if any is found, the request stays in its state."""
-    erasure.search_report = search_persons(erasure.erasable, erasure.persons, erasure.record)
+    """Search for the people everywhere; if any is found, the request stays in its state.
+
+    In rows that cannot be assigned to columns, no search finds an id that is not distinctive.
+    """
+    report = search_persons(erasure.erasable, erasure.persons, erasure.record)
+    gaps = [NotProved(file.key, "not readable", file.why) for file in erasure.record.unreadable]
+    erasure.search_report = replace(report, not_proved=(*report.not_proved, *gaps))
     erasure.is_stopped = erasure.failed_search is not None
 
 

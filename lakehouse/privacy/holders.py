@@ -79,7 +79,8 @@ class Subject:
 def find_subjects(tables: Mapping[str, IcebergTable], sources: Sources) -> tuple[Subject, ...]:
     """Return the subjects of some tables, by name.
 
-    A personal column without a subject is a subject of its own, identified by its values.
+    A personal column without a subject is a subject of its own, identified by its values: they
+    are compared as ids, and as personal values.
 
     :param sources: by table, the tables that it is computed from.
     """
@@ -104,7 +105,7 @@ def find_subjects(tables: Mapping[str, IcebergTable], sources: Sources) -> tuple
         used.update(*personal)
         subjects.append(_subject(tables, origins, kind, personal))
     for kind in _connected(without_subject - used, origins):
-        subjects.append(_subject(tables, origins, kind, []))
+        subjects.append(_subject(tables, origins, kind, [kind]))
     return tuple(sorted(subjects, key=lambda subject: subject.name))
 
 

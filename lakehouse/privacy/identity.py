@@ -16,10 +16,9 @@ from dataclasses import dataclass, field
 
 from lakehouse.errors import UsageError
 from lakehouse.iceberg.catalog.engine import Engine
-from lakehouse.iceberg.erasure.arrow_ids import comparable
 from lakehouse.privacy.holders import Subject
 from lakehouse.privacy.table_values import Owners, find_owners, find_rows_of_ids, find_texts
-from lakehouse.tables.person import Person, normal_id
+from lakehouse.tables.person import Person, folded, normal_id
 from lakehouse.tables.quoting import meant_name
 
 
@@ -128,10 +127,10 @@ def _ids_of_values(
 
     :raises UsageError: if these are several people who are not all named.
     """
-    keys = frozenset(comparable(one.value) for one in by_value)
+    keys = frozenset(folded(one.value) for one in by_value)
     now = find_owners(engine, subject, keys, all_snapshots=False)
     owners = {one: _owners_of(subject, one, now) for one in by_value}
-    former = frozenset(comparable(one.value) for one, ids in owners.items() if not ids)
+    former = frozenset(folded(one.value) for one, ids in owners.items() if not ids)
     once = find_owners(engine, subject, former, all_snapshots=True)
     for one in by_value:
         owners[one] = owners[one] or _owners_of(subject, one, once)
@@ -147,7 +146,7 @@ def _ids_of_values(
 
 def _owners_of(subject: Subject, one: Named, owners: Owners) -> set[str]:
     kind = subject.personal.index(subject.personal_names(one.column))
-    return set(owners.get((kind, comparable(one.value)), ()))
+    return set(owners.get((kind, folded(one.value)), ()))
 
 
 def _unknown_column(name: str, subjects: Sequence[Subject]) -> UsageError:

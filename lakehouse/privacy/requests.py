@@ -20,6 +20,7 @@ from lakehouse.orchestration.runs.erasure_runs import JOB, REQUEST_TAG
 from lakehouse.orchestration.runs.run_result import FINISHED
 from lakehouse.privacy.audit_chain import AuditedAction, append_actions
 from lakehouse.privacy.erasable import Erasable
+from lakehouse.privacy.erasure_record import read_record
 from lakehouse.privacy.folder import check_request_id, hmac_key, requests_folder
 from lakehouse.privacy.holders import subject_of
 from lakehouse.privacy.identity import Named
@@ -37,12 +38,18 @@ _NO_REQUEST = "allow"
 def allow_people(erasable: Erasable, named: Sequence[Named], *, by: str, why: str) -> None:
     """Allow new rows of erased people.
 
-    :raises UsageError: if a person is not on the suppression list; then none is allowed. It
-        contains no value.
+    :raises UsageError: if a person is not on the suppression list, or an unfinished request would
+        erase new rows; then none is allowed. It contains no value.
     """
     settings, now = erasable.settings, datetime.now(UTC)
     key = hmac_key(settings, is_needed=True)
     listed = read_suppressed(settings).erased_at
+    unfinished = {
+        digest: request.request_id
+        for request in read_requests(settings)
+        if not request.is_final
+        for digest in read_record(settings, request.request_id).hmacs
+    }
     allowed = []
     for number, one in enumerate(named, start=1):
         subject = subject_of(erasable.subjects, Person(one.column, frozenset()))
@@ -59,6 +66,13 @@ def allow_people(erasable: Erasable, named: Sequence[Named], *, by: str, why: st
                 f"Person {number}, named by {one.column}, is not on the list of erased people;"
                 " expected an id as it was erased.",
                 next_step="`lakehouse erasures` lists the requests.",
+            )
+        for digest in unfinished.keys() & set(digests.values()):
+            raise UsageError(
+                f"Person {number}, named by {one.column}, is being erased by request"
+                f" {unfinished[digest]}, which would erase new rows too; expected it to be"
+                " verified.",
+                next_step=f"Complete it by `lakehouse erase --request {unfinished[digest]}`.",
             )
         allowed.append((digests, actions))
     for number, (digests, actions) in enumerate(allowed, start=1):

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.erasure.arrow_ids import (
     any_of,
-    comparable,
     is_blank,
     match_ids,
     text_of,
@@ -24,7 +23,7 @@ from lakehouse.iceberg.erasure.find_rows import (
 from lakehouse.iceberg.metadata.scanned_batches import scanned_batches
 from lakehouse.privacy.holders import Holder, Subject, subject_of
 from lakehouse.tables.column import Column
-from lakehouse.tables.person import Person, normal_id
+from lakehouse.tables.person import Person, folded, normal_id
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,7 +35,7 @@ _ID = ""
 _MAX_PENDING = 4_000_000
 """Distinct values in memory before they are reported, some 100 MB."""
 Owners = Mapping[tuple[int, str], Collection[str]]
-"""Ids by kind of personal value (its index in `Subject.personal`) and comparable value."""
+"""Ids by kind of personal value (its index in `Subject.personal`) and folded value."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,7 @@ def find_owners(
 ) -> dict[tuple[int, str], set[str]]:
     """Return which ids have some personal values, now or in any snapshot.
 
-    :param keys: values from `comparable`.
+    :param keys: values from `folded`.
     """
     owners: dict[tuple[int, str], set[str]] = defaultdict(set)
     for holder in subject.holders if keys else ():
@@ -112,7 +111,7 @@ def find_owners(
                 kind = subject.personal.index(subject.personal_names(name))
                 for row in _unique(rows.select([_ID, name])).to_pylist():
                     owner = normal_id(text_of(row[_ID]) or "")
-                    for key in map(comparable, texts_in(row[name])):
+                    for key in map(folded, texts_in(row[name])):
                         if owner and key in keys:
                             owners[kind, key].add(owner)
     return owners
@@ -120,7 +119,7 @@ def find_owners(
 
 def find_texts(engine: Engine, subject: Subject, column: str, value: str) -> frozenset[str]:
     """Return how tables spell a personal value, in any snapshot; empty if no table has it."""
-    names, key = subject.personal_names(column), comparable(value)
+    names, key = subject.personal_names(column), folded(value)
     texts: set[str] = set()
     for holder in subject.holders:
         if not engine.catalog.has(holder.table):
@@ -133,7 +132,7 @@ def find_texts(engine: Engine, subject: Subject, column: str, value: str) -> fro
         )
         for rows in read_rows(loaded, find_rows(loaded, matched), fields):
             for row in rows.to_pylist():
-                texts.update(text for text in texts_in(row) if comparable(text) == key)
+                texts.update(text for text in texts_in(row) if folded(text) == key)
     return frozenset(texts)
 
 
@@ -144,13 +143,13 @@ def shared_values(
     texts: set[str] = set()
     for person in persons:
         texts.update(*person.personal.values())
-    keys = frozenset(map(comparable, texts))
+    keys = frozenset(map(folded, texts))
     shared: set[str] = set()
     for subject in subjects:
         erased = _normal_ids(subjects, subject, persons)
         owners = find_owners(engine, subject, keys, all_snapshots=False)
         shared.update(key for (_, key), ids in owners.items() if ids - erased)
-    return frozenset(text for text in texts if comparable(text) in shared)
+    return frozenset(text for text in texts if folded(text) in shared)
 
 
 def remaining_values(

@@ -11,11 +11,16 @@ import pyarrow as pa
 import pytest
 from pyiceberg.expressions import EqualTo
 
+from lakehouse.cli.people.erase import _state
 from lakehouse.definitions import TABLES
 from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.evolve.planning import ensure
 from lakehouse.iceberg.upkeep import expire_snapshots
+from lakehouse.privacy.erasure import Erasure, How
+from lakehouse.privacy.erasure_record import ErasureRecord
+from lakehouse.privacy.requests import Request
+from lakehouse.privacy.verifier.report import NotProved, Report
 from lakehouse.settings import Settings
 from lakehouse_tests.cli.conftest import Lakehouse
 from lakehouse_tests.privacy.an_erasure import (
@@ -83,6 +88,15 @@ def test_what_waits_is_said_to_go_by_itself_or_by_the_same_call(lakehouse, home)
         "on: by itself while `lakehouse dev` runs (the sensor erase_when_due), or by"
         " `lakehouse erase --request R-1`."
     )
+
+
+def test_an_exception_without_proof_is_not_said_to_be_done() -> None:
+    gap = NotProved("rejected/orders/a.csv", "not readable", "an unreadable row")
+    report = Report("values", (), (), (), (gap,), files=1, size_bytes=1)
+    request = Request("R-1", (), "", "me", NOW, NOW, state="exception")
+    erasure = Erasure(None, request, How("me"), ErasureRecord(), search_report=report)  # type: ignore[arg-type]
+
+    assert _state(erasure) == "R-1 is exception, and not proved."
 
 
 def test_who_is_unknown_is_said_to_be_not_found(lakehouse: Lakehouse) -> None:

@@ -4,6 +4,7 @@ import shutil
 from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
+from unicodedata import normalize
 
 import pytest
 
@@ -182,3 +183,21 @@ def test_a_copied_home_cannot_change_the_tables_of_the_original(lakehouse, setti
 
     with pytest.raises(CatalogDamaged, match=r"was moved or copied: .* gold\.orders"):
         open_engine(replace(settings, home=copy))
+
+
+@pytest.mark.parametrize("named", ["ada@mail.example", "ADA@mail.example", "Ada", "Zo\u00eb"])
+def test_without_a_subject_a_value_is_erased_in_any_case(lakehouse, named):
+    letters = declared("bronze.letters", personal("email"), "text", no_subject="By address.")
+    home = lakehouse(letters)
+    forms = (named.lower(), f" {named.upper()}", normalize("NFD", named.title()))
+    home.people.add(letters, *((form, "a") for form in forms), ("bob@mail.example", "b"))
+
+    erasure = home.erase("email", named)
+
+    assert erasure.request.state == "verified"
+    assert [row["text"] for row in home.people.rows(letters)] == ["b"]
+    home.people.add(letters, (named.swapcase(), "c"))
+    for again in ([], [Named("email", named)]):
+        assert {"email"} <= {
+            one.column for one in search_again(home.erasable, "R-1", again).findings
+        }

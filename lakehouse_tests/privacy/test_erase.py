@@ -32,6 +32,7 @@ from lakehouse_tests.privacy.small_lakehouse import (
     ORDERS,
     PROFILES,
     RAW,
+    People,
 )
 
 pytestmark = pytest.mark.unit
@@ -150,6 +151,21 @@ def test_a_dry_run_counts_and_changes_nothing(there: Home) -> None:
     assert would_go.kept == (MAILS.name, SUMS.name)
     assert "logs/app.log" in {place.place for place in would_go.places}
     assert there.listing() == before
+
+
+@pytest.mark.long
+def test_a_file_that_may_hold_a_short_id_prevents_the_proof(there: Home) -> None:
+    people = People(there.engine, there.erasable.subjects)
+    people.add(ORDERS, (7, "seven@example.org", 1.0))
+    there.write("rejected/orders/c.csv", "client,amount\n7,2\n")
+
+    erasure = there.erase(Named("customer_id", "7"), now=True)
+
+    assert erasure.request.state == "logically_deleted"
+    assert erasure.failed_search is not None
+    assert [gap.file for gap in erasure.failed_search.gaps] == ["rejected/orders/c.csv"]
+    emptied = there.erase(now=True, erase_whole=("rejected/orders/c.csv",))
+    assert emptied.request.state == "verified"
 
 
 class Killed(BaseException):

@@ -47,6 +47,16 @@ def test_a_row_that_only_a_shared_value_tells_is_left_out_and_counted(people: Pe
     assert amounts(exported, "silver.orders") == [3.0]
 
 
+def test_of_people_named_by_id_and_by_value_each_row_is_told(people: People) -> None:
+    named = [Named("customer_id", "7"), Named("email", "alone@example.org")]
+    identities = find_people(people.engine, people.subjects, named)
+
+    exported = export_people(people.engine, people.subjects, identities, TABLES)
+
+    mails = [held.row["sent"] for held in exported.rows if held.table == "gold.mails"]
+    assert sorted(mails) == [1, 3]
+
+
 @pytest.mark.long
 def test_a_table_that_nobody_declared_is_told_as_unsearched(people: People) -> None:
     people.add(declared("t.copy", "customer_id", "note"), ("7", "seven"))

@@ -74,5 +74,5 @@ def test_personal_columns_of_no_subject_are_one_of_their_own() -> None:
     (subject,) = find_subjects({letters.name: letters}, {})
     assert (subject.name, found(subject)) == (
         "address",
-        {"s.letters": (["address"], [], None)},
+        {"s.letters": (["address"], ["address"], None)},
     )

@@ -10,19 +10,30 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakehouse.errors import LakehouseError, UsageError
+from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.privacy.erasure_record import ErasureRecord, write_record
+from lakehouse.privacy.folder import hmac_key
 from lakehouse.privacy.identity import Named
 from lakehouse.privacy.requests import (
     Request,
     RequestState,
     Unreachable,
     a_month_after,
+    allow_people,
     open_request,
     plan_transition,
     read_request,
     read_requests,
 )
 from lakehouse.privacy.sealed_values import unseal
+from lakehouse.privacy.suppressed_people import (
+    SuppressedPerson,
+    add_suppressed,
+    read_suppressed,
+)
 from lakehouse.settings import Settings
+from lakehouse.tables.person import person_hmac
+from lakehouse_tests.privacy.small_lakehouse import SOURCES, TABLES, erasable_of
 
 pytestmark = pytest.mark.unit
 
@@ -156,3 +167,19 @@ def test_a_request_is_late_after_its_month_unless_it_is_done() -> None:
     after = REQUEST.due_at + timedelta(seconds=1)
     assert REQUEST.is_late(after) and not REQUEST.is_late(REQUEST.due_at)
     assert not moved(moved(REQUEST, "logically_deleted"), "verified").is_late(after)
+
+
+def test_a_person_of_an_unfinished_request_is_not_allowed_again(
+    settings: Settings, engine_without_spark: Engine
+) -> None:
+    """That request would erase the new rows too."""
+    opened(settings)
+    digest = person_hmac(hmac_key(settings), "customer_id", "7")
+    write_record(settings, "R-1", ErasureRecord(hmacs=(digest,)))
+    add_suppressed(settings, [SuppressedPerson("customer_id", digest, NOW)])
+    erasable = erasable_of(settings, engine_without_spark, TABLES, SOURCES)
+
+    with pytest.raises(UsageError, match="by request R-1, which would erase new rows too"):
+        allow_people(erasable, [Named("client", "007")], by="me", why="new contract")
+
+    assert not read_suppressed(settings).is_empty

@@ -214,7 +214,7 @@ def _state(erasure: "Erasure") -> str:
             f" {utc_seconds(request.physical_due_at)} on: by itself while `lakehouse dev` runs"
             f" (the sensor {SENSOR}), or by `lakehouse erase --request {name}`."
         )
-    if request.state == "exception":
+    if request.state == "exception" and not erasure.failed_search:
         return (
             f"{name} is an exception: nothing is left here; others have to see to the places"
             f" above until {request.due_at.date().isoformat()}, then `lakehouse erase --request"
@@ -236,6 +236,7 @@ def _complaints(erasure: "Erasure") -> Iterator[str]:
 
 def _ways_out(erasure: "Erasure", report: "Report") -> Iterator[str]:
     """Yield the next step for each delivered file that prevents a proof."""
+    from lakehouse.privacy.places.scrubbed_place import ERASED
     from lakehouse.privacy.verifier.file_part import MASK
 
     request, home = erasure.request.request_id, erasure.erasable.settings.home
@@ -243,7 +244,7 @@ def _ways_out(erasure: "Erasure", report: "Report") -> Iterator[str]:
     for key in dict.fromkeys(_delivered_key(file, home) for file in files):
         if key:
             # A name that contains a personal value is masked in the report.
-            name = "SHA256" if MASK in key else shell_word(key)
+            name = "SHA256" if MASK in key or ERASED in key else shell_word(key)
             yield (
                 f"{shown(key)}: repair or remove it, declare the personal columns of its feed, or"
                 f" empty it: lakehouse erase --request {request} --erase-whole {name}"

@@ -7,7 +7,7 @@ from decimal import Decimal
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-from lakehouse.tables.person import INTEGER, normal_id
+from lakehouse.tables.person import INTEGER, folded, normal_id
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -18,11 +18,6 @@ Values = Any
 """An Arrow column, chunked or not."""
 _INT64_END = 2**63
 _INTEGER_TEXT = re.compile("-?[0-9]+")
-
-
-def comparable(text: str) -> str:
-    """Normalize a personal value for comparison: without surrounding spaces, in lower case."""
-    return text.strip().lower()
 
 
 def text_of(value: Any) -> str | None:
@@ -72,13 +67,15 @@ def match_ids(values: Values, ids: Collection[str]) -> Mask:
 def match_values(values: Values, keys: Collection[str]) -> Mask:
     """Return which rows contain one of some personal values, in any case.
 
-    :param keys: values from `comparable`.
+    :param keys: values from `folded`.
     """
     import pyarrow.compute as pc
 
     if _is_text(values.type):
-        return equals_any(pc.utf8_lower(stripped(values)), keys)
-    return _test_each(values, lambda text: comparable(text) in keys)
+        # The stubs lack it.
+        normal: Values = pc.utf8_normalize(stripped(values), "NFC")  # type: ignore[attr-defined]
+        return equals_any(pc.utf8_lower(normal), keys)
+    return _test_each(values, lambda text: folded(text) in keys)
 
 
 def is_blank(values: Values) -> Mask:

@@ -19,7 +19,6 @@ from lakehouse.iceberg.erasure.arrow_ids import (
     Values,
     all_of,
     any_of,
-    comparable,
     is_blank,
     match_ids,
     match_values,
@@ -27,7 +26,7 @@ from lakehouse.iceberg.erasure.arrow_ids import (
 from lakehouse.iceberg.erasure.position_deletes import DeletedPositions
 from lakehouse.iceberg.metadata.referenced_files import all_manifests
 from lakehouse.iceberg.metadata.scanned_batches import why_only_spark_reads
-from lakehouse.tables.person import Person, names_of, normal_id
+from lakehouse.tables.person import Person, folded, names_of, normal_id
 from lakehouse.tables.table import IcebergTable
 
 if TYPE_CHECKING:
@@ -98,7 +97,7 @@ def id_column(field: "NestedField", ids: Iterable[str]) -> PersonColumn:
 
 def value_column(field: "NestedField", values: Iterable[str]) -> PersonColumn:
     """Return a column that contains personal values."""
-    keys = frozenset(map(comparable, values))
+    keys = frozenset(map(folded, values))
     return PersonColumn(field, partial(match_values, keys=keys))
 
 
@@ -119,11 +118,20 @@ def person_columns(
                 if name.lower() in names:
                     all_values |= values
         for field_of_table in _fields_called(loaded, names):
+            by_value = value_column(field_of_table, all_values)
             if all_ids:
-                ids.append(id_column(field_of_table, all_ids))
+                by_id = id_column(field_of_table, all_ids)
+                # Of people without a subject, both are known.
+                ids.append(_either(by_id, by_value) if all_values else by_id)
             elif all_values:
-                personal.append(value_column(field_of_table, all_values))
+                personal.append(by_value)
     return PersonColumns(tuple(ids), tuple(personal))
+
+
+def _either(one: PersonColumn, other: PersonColumn) -> PersonColumn:
+    return PersonColumn(
+        one.field, lambda values: any_of([one.match(values), other.match(values)])
+    )
 
 
 def _fields_called(loaded: "Table", names: frozenset[str]) -> "list[NestedField]":

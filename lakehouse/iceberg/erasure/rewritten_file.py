@@ -1,5 +1,6 @@
 """Rewrites a data file without some of its rows, one row group at a time; no JVM."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -39,6 +40,7 @@ def _write(
 
     omitted = positions.to_numpy(zero_copy_only=False)
     schema = before.schema_arrow.remove_metadata()
+    properties = _properties_by_name_in_file(table, schema)
     footers: list[pq.FileMetaData] = []
     stream: Any
     with (
@@ -49,7 +51,7 @@ def _write(
             compression=_codec(before),
             use_dictionary=_with_dictionary(before),  # type: ignore[arg-type]  # or False
             # A column without metrics in manifests has none in the footer either.
-            write_statistics=_columns_with_statistics(table, schema),
+            write_statistics=_columns_with_statistics(properties, schema),
             store_schema=False,
             metadata_collector=footers,
         ) as writer,
@@ -86,10 +88,24 @@ def _with_dictionary(file: "pq.ParquetFile") -> list[str] | bool:
     return sorted(columns) or False
 
 
-def _columns_with_statistics(table: "Table", schema: "pa.Schema") -> list[str] | bool:
-    named = [
-        name for name in schema.names if table.properties.get(f"{_METRICS}{name}") != "none"
-    ]
+def _properties_by_name_in_file(table: "Table", schema: "pa.Schema") -> dict[str, str]:
+    """Return a table's properties, with the metrics of columns that have a former or an escaped
+    name in a file.
+    """
+    from pyiceberg.io.pyarrow import pyarrow_to_schema
+
+    properties = dict(table.properties)
+    for field in pyarrow_to_schema(schema, table.name_mapping()).fields:
+        name = table.schema().find_column_name(field.field_id)
+        if metrics := table.properties.get(f"{_METRICS}{name}"):
+            properties[f"{_METRICS}{field.name}"] = metrics
+    return properties
+
+
+def _columns_with_statistics(
+    properties: Mapping[str, str], schema: "pa.Schema"
+) -> list[str] | bool:
+    named = [name for name in schema.names if properties.get(f"{_METRICS}{name}") != "none"]
     return True if len(named) == len(schema.names) else named
 
 
@@ -111,7 +127,7 @@ def _entry(
     of_file = pyarrow_to_schema(schema, table.name_mapping())
     statistics = data_file_statistics_from_parquet_metadata(
         footer,
-        compute_statistics_plan(of_file, table.properties),
+        compute_statistics_plan(of_file, _properties_by_name_in_file(table, schema)),
         parquet_path_to_id_mapping(of_file),
     )
     entry = DataFile.from_args(

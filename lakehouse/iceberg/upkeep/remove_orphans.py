@@ -73,8 +73,7 @@ def _remove(engine: Engine, table: str, older_than: datetime, most_share: float)
         if len(orphans) > most_share * len(listed):
             reason = (
                 f"{len(orphans)} of {len(listed)} files in {loaded.location()} would be removed,"
-                f" such as {orphans[0]}; check what they belong to, and remove them by hand or"
-                " allow a larger share"
+                f" such as {orphans[0]}; check what they belong to, and remove them by hand"
             )
             return StepResult(table, _STEP, "failed", reason)
         _call_procedure(engine, table, older_than, dry_run=False)

@@ -12,7 +12,9 @@ from lakehouse.ingestion.collect import collect_files
 from lakehouse.ingestion.feed_lock import lock_feed
 from lakehouse.ingestion.rewritten_files import NOTHING, RewrittenFiles
 from lakehouse.privacy.delivered_files import find_in_files
-from lakehouse.tables.feed import Feed, FeedColumn
+from lakehouse.privacy.erasable import people_in
+from lakehouse.privacy.holders import find_subjects
+from lakehouse.tables.feed import Feed, FeedColumn, bronze_table
 from lakehouse.tables.person import Person
 from lakehouse_tests.conftest import keep_versions
 from lakehouse_tests.privacy.files.conftest import (
@@ -20,6 +22,7 @@ from lakehouse_tests.privacy.files.conftest import (
     ANNS,
     ARCHIVED,
     BOBS,
+    CUSTOMERS,
     CYS,
     HEADER,
     MIXED,
@@ -30,6 +33,11 @@ from lakehouse_tests.privacy.files.conftest import (
 
 BOB = Person("customer_id", frozenset({"8"}), {"email": frozenset({"bob@example.com"})})
 LATER = datetime(2026, 6, 1, tzinfo=UTC)
+CUSTOMERS_BY_MAIL = replace(
+    CUSTOMERS,
+    columns=["customer_id", FeedColumn("E-Mail", personal=True)],
+    moment=None,
+)
 
 
 @pytest.mark.parametrize(
@@ -138,6 +146,30 @@ def test_without_a_subject_a_personal_value_tells(folder) -> None:
     folder.erase()
 
     assert folder.text(key) == "n,email\n7,bob\n"
+
+
+def test_a_value_of_a_customer_goes_from_a_feed_without_ids_whatever_its_spelling(
+    folder,
+) -> None:
+    """The column of the feed has upper case letters too."""
+    folder.feed = Feed(
+        "letters",
+        [FeedColumn("E-Mail", personal=True), "n"],
+        "bronze.letters",
+        no_subject="By address alone.",
+    )
+    letters, customers = bronze_table(folder.feed, ""), bronze_table(CUSTOMERS_BY_MAIL, "")
+    tables = {table.name: table for table in (letters, customers)}
+    (subject,) = find_subjects(tables, {})
+    (holder,) = (one for one in subject.holders if one.table == letters.name)
+    ann = Person("customer_id", frozenset({"7"}), {"e-mail": frozenset({"ann@example.com"})})
+    key = folder.put(
+        "archive/letters/2026-11-01/c.{}.csv", "n,E-Mail\n1,Ann@example.com\n7,b\n"
+    )
+
+    folder.erase(*people_in(holder, [ann], frozenset()))
+
+    assert folder.text(key) == "n,E-Mail\n7,b\n"
 
 
 def test_it_is_done_once_and_said_again(files) -> None:
