@@ -1,5 +1,5 @@
 """Detects requests to erase people that are due within a week or late, overdue exceptions, and
-failing runs.
+failed runs.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,21 +12,16 @@ from lakehouse.alerts.failure_reasons import reason_of
 from lakehouse.alerts.incidents import Firing, Observed, Resolved, moment_text
 from lakehouse.alerts.monitor_context import MonitorContext
 from lakehouse.orchestration.dagster_internals import events_of_run
-from lakehouse.orchestration.metadata_keys import ErasureMetadata
 from lakehouse.privacy.requests import (
-    PastRuns,
     Request,
     Unreachable,
+    failed_run,
     finished_at,
-    is_due,
-    past_runs,
     read_requests,
 )
 
 SOON = timedelta(days=7)
 """Notice before a request is due."""
-_MAX_FAILED = 2
-"""Failed runs in a row before an alert; a failed proof is reported at once."""
 
 
 def detect_late_requests(context: MonitorContext) -> Observed:
@@ -55,50 +50,23 @@ def _firings(context: MonitorContext, request: Request) -> Iterator[Firing]:
 
 
 def _failed(context: MonitorContext, request: Request) -> Iterator[Firing]:
-    past = past_runs(context.instance, request)
-    if not past.failed or past.failed[0].dagster_run.status is not dg.DagsterRunStatus.FAILURE:
+    last = failed_run(context.instance, request)
+    if last is None or last.dagster_run.status is not dg.DagsterRunStatus.FAILURE:
         return
-    last = past.failed[0]
-    failure = _failure_of(context, last.dagster_run.run_id)
-    is_unproved = _is_unproved(failure)
-    if len(past.failed) < _MAX_FAILED and not is_unproved:
-        return
+    run_id, of_type = last.dagster_run.run_id, dg.DagsterEventType.STEP_FAILURE
+    reasons = [
+        reason_of(entry.get_dagster_event().step_failure_data.error, None)
+        for entry in events_of_run(context.instance, run_id, of_type)
+    ]
     yield _firing(
         context,
         request,
         "failed",
         finished_at(last),
-        "cannot be proved" if is_unproved else "cannot be continued",
-        lines=_failed_lines(past, request, failure, context.now),
-        run_id=last.dagster_run.run_id,
+        "could not be completed by its last run",
+        lines=[reasons[0] if reasons else "Its run ended without a reason."],
+        run_id=run_id,
     )
-
-
-def _failed_lines(
-    past: PastRuns, request: Request, failure: Any, now: datetime
-) -> Iterator[str]:
-    error = failure.error if failure else None
-    yield reason_of(error, None) or "Its run ended without a reason."
-    times = "Its last run" if len(past.failed) == 1 else f"Its last {len(past.failed)} runs"
-    retry = ""
-    if past.next_at and is_due(request, now):
-        retry = f"; it is retried at {moment_text(past.next_at)}"
-    yield f"{times} failed{retry}."
-
-
-def _failure_of(context: MonitorContext, run_id: str) -> Any:
-    """Return Dagster's data of the failed step; None if the run's process died."""
-    of_type = dg.DagsterEventType.STEP_FAILURE
-    for entry in events_of_run(context.instance, run_id, of_type):
-        return entry.get_dagster_event().step_failure_data
-    return None
-
-
-def _is_unproved(failure: Any) -> bool:
-    """Return whether a run finished, and the verifier found something."""
-    data = failure.user_failure_data if failure else None
-    metadata = data.metadata if data else None
-    return ErasureMetadata.from_metadata(metadata or {}).request is not None
 
 
 def _firing(

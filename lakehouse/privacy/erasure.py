@@ -14,7 +14,6 @@ from lakehouse.privacy.requests import (
     RequestState,
     Unreachable,
     change_request,
-    plan_transition,
 )
 from lakehouse.privacy.sealed_values import destroy, is_sealed
 from lakehouse.privacy.verifier.report import Report
@@ -82,12 +81,16 @@ class Erasure:
         unreachable: Sequence[Unreachable] = (),
     ) -> None:
         """Change the state of the request."""
-        now = datetime.now(UTC)
+        changed_at = datetime.now(UTC)
 
         def change(request: Request) -> Request:
-            return plan_transition(
-                request, state, now, physical_due_at=physical_due_at, unreachable=unreachable
+            changed = replace(
+                request,
+                state=state,
+                physical_due_at=physical_due_at,
+                unreachable=tuple(unreachable),
             )
+            return request if changed == request else replace(changed, changed_at=changed_at)
 
         self.request = change_request(self.erasable.settings, self.request.request_id, change)
 

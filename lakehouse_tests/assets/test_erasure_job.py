@@ -11,7 +11,6 @@ import pytest
 from lakehouse.definitions import definitions
 from lakehouse.orchestration.runs.erasure_runs import JOB, SENSOR
 from lakehouse.orchestration.runs.instance import open_instance
-from lakehouse.privacy import requests
 from lakehouse.privacy.identity import Named
 from lakehouse.privacy.requests import change_request, open_request, read_request
 from lakehouse.privacy.sealed_values import is_sealed
@@ -23,10 +22,7 @@ ADDRESS = "anna.example@example.org"
 
 
 @pytest.mark.long
-def test_a_request_that_was_left_is_carried_on_until_it_is_proved(
-    bnpl: Pipeline, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(requests, "FIRST_PAUSE", timedelta(0))
+def test_a_request_that_was_left_is_carried_on_until_it_is_proved(bnpl: Pipeline) -> None:
     of_anna = line(1, DAYS[0], customer=ANNA).replace("a@example.com", ADDRESS)
     of_ben = [line(2 + at, day, customer=BEN) for at, day in enumerate(DAYS[:2])]
     assert put(bnpl, "first.csv", of_anna, *of_ben).success
