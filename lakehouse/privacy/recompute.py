@@ -235,7 +235,7 @@ class _Affected:
             return None
         if any(read.by != by or read.outside for read in reads):
             return None
-        return _overlapping(self._definition(source), keys, self._definition(name))
+        return keys if self._definition(source) == self._definition(name) else None
 
     def _definition(self, name: str) -> dg.PartitionsDefinition | None:
         definition: dg.PartitionsDefinition | None
@@ -244,26 +244,3 @@ class _Affected:
 
     def _inputs(self, name: str) -> dict[str, Input]:
         return inputs_of(self.graph.get(asset_key(name)).metadata)
-
-
-def _overlapping(
-    source: dg.PartitionsDefinition | None,
-    keys: Collection[str],
-    target: dg.PartitionsDefinition | None,
-) -> Keys:
-    """Return the partitions of a table that overlap with partitions of its source."""
-
-    if source == target:
-        return keys
-    windowed = dg.TimeWindowPartitionsDefinition
-    if not isinstance(source, windowed) or not isinstance(target, windowed):
-        return None
-    if source.timezone != target.timezone:
-        return None
-    windows = [source.time_window_for_partition_key(key) for key in keys]
-    overlapping = []
-    for key in target.get_partition_keys():
-        own = target.time_window_for_partition_key(key)
-        if any(one.start < own.end and own.start < one.end for one in windows):
-            overlapping.append(key)
-    return overlapping
