@@ -33,7 +33,7 @@ from lakehouse.ingestion.rewritten_files import (
     delivered_name,
     ledger_name,
 )
-from lakehouse.privacy.erasure_record import UnreadableFile
+from lakehouse.privacy.erasure_record import ErasedFile, UnreadableFile
 from lakehouse.privacy.places.scrubbed_place import ERASED
 from lakehouse.privacy.verifier.values import ByteSearch, SearchedValues
 from lakehouse.storage.object_store import LocalObjectStore, ObjectStore, StoredObject
@@ -54,24 +54,11 @@ _CAN_BE_READ = (
 _WAS_CHANGED = "it was changed while it was read"
 
 
-@dataclass(frozen=True, order=True)
-class RewrittenFile:
-    """A file from which a request removed rows; `sha256` is the hash of the delivered content.
-
-    `key` has `[erased]` for a value of a person. `rows` are row numbers as in bronze.
-    """
-
-    key: str
-    sha256: str
-    new_sha256: str
-    rows: tuple[int, ...]
-
-
 @dataclass(frozen=True)
 class FilesRewritten:
     """The files of a feed that a request rewrote, in this and earlier calls."""
 
-    files: tuple[RewrittenFile, ...] = ()
+    files: tuple[ErasedFile, ...] = ()
     unreadable: tuple[UnreadableFile, ...] = ()
     named: Mapping[str, str] = field(default_factory=dict, compare=False)
     """The files that the caller wants to be emptied: why each was not, "" if it is empty."""
@@ -220,7 +207,7 @@ class _FeedFiles:
     request: str
     home: Path
     erase_whole: frozenset[str] = frozenset()
-    rewritten: list[RewrittenFile] = field(default_factory=list)
+    rewritten: list[ErasedFile] = field(default_factory=list)
     unreadable: list[UnreadableFile] = field(default_factory=list)
     named: dict[str, str] = field(default_factory=dict)
 
@@ -322,7 +309,7 @@ class _FeedFiles:
             if (change.request, change.file) == (self.request, name):
                 shown = self.shown(store, key)
                 self.rewritten.append(
-                    RewrittenFile(shown, known.sha256, change.new_sha256, change.left_out)
+                    ErasedFile(shown, known.sha256, change.new_sha256, len(change.left_out))
                 )
 
     def _remove_unfinished(self, store: ObjectStore, prefix: str) -> None:

@@ -20,7 +20,7 @@ from lakehouse.privacy.delivered_files import (
 )
 from lakehouse.privacy.erasable import Erasable, people_in
 from lakehouse.privacy.erasure import Erasure
-from lakehouse.privacy.erasure_record import ErasedFile, ErasureRecord
+from lakehouse.privacy.erasure_record import ErasureRecord
 from lakehouse.privacy.erasure_search import (
     Folders,
     folders_of_holders,
@@ -209,10 +209,7 @@ def erase_files(erasure: Erasure) -> None:
 
 
 def _with_files(record: ErasureRecord, rewritten: FilesRewritten) -> ErasureRecord:
-    files = {(file.key, file.sha256): file for file in record.files}
-    for file in rewritten.files:
-        erased = ErasedFile(file.key, file.sha256, file.new_sha256, len(file.rows))
-        files[file.key, file.sha256] = erased
+    files = {(file.key, file.sha256): file for file in (*record.files, *rewritten.files)}
     return replace(
         record,
         files=tuple(files[key] for key in sorted(files)),
