@@ -205,26 +205,10 @@ def metadata_of(erasure: "Erasure") -> dict[str, Any]:
         state=request.state,
         due_at=request.due_at.isoformat(),
         physical_due_at=pending.isoformat() if pending else None,
-        unknown_people=record.unknown,
         rows={table: dict(by_ref) for table, by_ref in record.rows.items()},
         rewritten_files=len(record.files),
-        rewritten_rows=sum(file.rows for file in record.files),
         recomputed=record.recomputed,
-        places={
-            place.place: {
-                "outcome": place.outcome,
-                "values": place.values,
-                "files": place.files,
-            }
-            for place in record.places
-        },
+        places={place.place: place.outcome for place in record.places},
         waiting=record.pending_removals,
-        unreachable=tuple(
-            f"{one.place}: {one.owner}, until {one.until.isoformat()}"
-            for one in request.unreachable
-        ),
-        searched_files=report.files if report else None,
-        searched_bytes=report.size_bytes if report else None,
-        findings=tuple(map(str, report.findings)) if report else (),
-        gaps=tuple(map(str, report.gaps)) if report else (),
+        findings=report.obstacles if report else (),
     ).to_metadata()

@@ -75,8 +75,8 @@ def test_the_output_says_how_far_a_request_is(dagster: InDagster) -> None:
         PROFILES.name: {"main": 1},
         MAILS.name: {"main": 1},
     }
-    assert (shown["erasure/rewritten_files"], shown["erasure/rewritten_rows"]) == (2, 2)
-    assert shown["erasure/places"]["logs/app.log"]["outcome"] == "erased"
+    assert shown["erasure/rewritten_files"] == 2
+    assert shown["erasure/places"]["logs/app.log"] == "erased"
 
 
 @pytest.mark.long
