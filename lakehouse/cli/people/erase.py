@@ -231,7 +231,6 @@ def _complaints(erasure: "Erasure") -> Iterator[str]:
         yield from erasure.failed_search.as_text().splitlines()[:1]
         yield from erasure.failed_search.obstacles
         yield from _ways_out(erasure, erasure.failed_search)
-        yield from _in_shared_folders(erasure, erasure.failed_search)
 
 
 def _ways_out(erasure: "Erasure", report: "Report") -> Iterator[str]:
@@ -247,19 +246,6 @@ def _ways_out(erasure: "Erasure", report: "Report") -> Iterator[str]:
             yield (
                 f"{shown(key)}: repair or remove it, declare the personal columns of its feed, or"
                 f" empty it: lakehouse erase --request {request} --erase-whole {name}"
-            )
-
-
-def _in_shared_folders(erasure: "Erasure", report: "Report") -> Iterator[str]:
-    """Yield the next step for files in a declared location that other homes may share."""
-    from lakehouse.privacy.erasure_search import folders_of_others
-
-    for folder in folders_of_others(erasure.erasable, erasure.record.folders):
-        if any(finding.file.startswith(f"{folder}/") for finding in report.findings):
-            yield (
-                f"{shown(folder)}: a file that no table of this home names there may be another"
-                " home's, and stays: erase the person there too, or remove it where it is"
-                " nobody's, and call this again."
             )
 
 
