@@ -31,7 +31,7 @@ def named(settings, configuration=""):
         (MYSQL, "storage of Dagster: mysql"),
         (CUSTOM, "storage of Dagster: OurStorage"),
         (S3_LOGS, "compute_logs of Dagster: S3ComputeLogManager"),
-        (OUTSIDE, "storage of Dagster: sqlite in /var/dagster"),
+        (OUTSIDE, "storage of Dagster: sqlite"),
         (BY_ENVIRONMENT, "storage of Dagster: sqlite"),
     ],
 )
