@@ -94,7 +94,7 @@ def _firing(
 def _state_lines(request: Request) -> Iterator[str]:
     yield f"It is {request.state}: {_state(request)}."
     for one in request.unreachable:
-        yield f"{one.place}: {one.owner} has to erase it until {one.until.isoformat()}."
+        yield f"{one.place}: its operator has to erase it until {one.until.isoformat()}."
     yield f"It is due by {moment_text(request.due_at)}, a month after it was made."
 
 

@@ -61,10 +61,8 @@ class ErasureRecord:
     """Tables that keep their sums, as declared, or are computed only from such tables."""
     main_snapshots: Mapping[str, int] = field(default_factory=dict)
     """The last snapshot of main without them, by table."""
-    finished_sums: tuple[str, ...] = ()
-    """Tables of sums that need no recomputation, unless more rows are deleted from main."""
     is_recomputed: bool = False
-    """Whether these are all tables of sums."""
+    """Whether all tables of sums are recomputed since rows were last deleted from main."""
     places: tuple[ScrubbedPlace, ...] = ()
     """The last result of each place outside of tables and delivered files."""
     confirmed_places: tuple[str, ...] = ()

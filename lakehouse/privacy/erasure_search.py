@@ -147,7 +147,7 @@ def unread_tables(erasable: Erasable) -> Iterator[ScrubbedPlace]:
             continue
         except TableUnreadable as error:
             why = f"It was not searched: {error.args[0]}"
-            yield ScrubbedPlace(f"the table {name}", "not reached", why=why, owner="its writer")
+            yield ScrubbedPlace(f"the table {name}", "not reached", why=why)
 
 
 def held_columns(erasable: Erasable, folders: Folders) -> list[HeldColumns]:

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from lakehouse.iceberg.erasure.delete_rows import DeletedRows, delete_rows
 from lakehouse.iceberg.erasure.remove_from_files import remove_from_files
@@ -34,7 +34,7 @@ from lakehouse.privacy.places.left_folders import wait_for_spark
 from lakehouse.privacy.places.mask_files import scrub_places
 from lakehouse.privacy.places.scrubbed_place import ScrubbedPlace
 from lakehouse.privacy.recompute import find_sums, recompute_tables
-from lakehouse.privacy.requests import Unreachable
+from lakehouse.privacy.requests import RETRY_AFTER, Unreachable
 from lakehouse.privacy.sealed_values import SealedValues, seal, unseal
 from lakehouse.privacy.suppressed_people import SuppressedPerson, add_suppressed
 from lakehouse.privacy.table_values import shared_values
@@ -80,10 +80,6 @@ def remove_unseen(erasable: Erasable, folders: Folders) -> Iterator[ScrubbedPlac
                 yield ScrubbedPlace(folder, "removed", files=len(keys))
 
 
-_RETRY_AFTER = timedelta(hours=1)
-"""After a conflict with a writer."""
-_CHECK_AGAIN_AFTER = timedelta(days=1)
-"""If a write has to end, or the operator to drop a tag; each attempt reads all files."""
 _NO_SUCH_FILE = (
     "no feed that can contain the person has a delivered file with that key or SHA-256; remove a"
     " file of another feed yourself"
@@ -269,39 +265,22 @@ def _with_rows(record: ErasureRecord, deleted: DeletedRows) -> ErasureRecord:
         snapshots=snapshots,
         tags={**record.tags, deleted.table: tags} if tags else record.tags,
         main_snapshots=main_snapshots,
-        finished_sums=() if has_new else record.finished_sums,
         is_recomputed=record.is_recomputed and not has_new,
         pending_removals=(*record.pending_removals, *pending),
     )
 
 
 def recompute_sums(erasure: Erasure) -> None:
-    """Recompute the tables that aggregate rows of the people; each is recorded, so that the next
-    call continues after it.
-    """
+    """Recompute the tables that aggregate rows of the people; all of them after a kill."""
     record, erasable = erasure.record, erasure.erasable
     if record.is_recomputed:
         return
     deleted_rows = {table: rows[MAIN] for table, rows in record.rows.items() if rows.get(MAIN)}
     sums = find_sums(erasable, erasure.persons, deleted_rows, erasure.shared)
-
-    def keep(table: str, is_computed: bool) -> None:
-        record = erasure.record
-        recomputed = (*record.recomputed, table) if is_computed else record.recomputed
-        erasure.keep(
-            replace(
-                record,
-                recomputed=tuple(dict.fromkeys(recomputed)),
-                finished_sums=(*record.finished_sums, table),
-            )
-        )
-
-    request_id = erasure.request.request_id
-    recompute_tables(
-        erasable, request_id, sums, deleted_rows, done=record.finished_sums, on_done=keep
-    )
+    names = recompute_tables(erasable, erasure.request.request_id, sums, deleted_rows)
+    recomputed = tuple(dict.fromkeys((*record.recomputed, *names)))
     kept = sums.kept or record.kept
-    erasure.keep(replace(erasure.record, kept=kept, is_recomputed=True))
+    erasure.keep(replace(record, recomputed=recomputed, kept=kept, is_recomputed=True))
 
 
 def scrub(erasure: Erasure) -> None:
@@ -369,12 +348,12 @@ def remove_physically(erasure: Erasure) -> None:
 
 
 def _due_at(retained: Iterable[StepResult]) -> datetime:
-    now = datetime.now(UTC)
-    retry_at = (now + _RETRY_AFTER).timestamp()
-    due = [result.step_metrics.get("due_at", retry_at) for result in retained]
-    if not due:
-        return now + _CHECK_AGAIN_AFTER
-    return datetime.fromtimestamp(max(due), UTC)
+    """Return when orphans are old enough; otherwise a write has to end, or an operator has to
+    drop a tag.
+    """
+    later = datetime.now(UTC) + RETRY_AFTER
+    due = [result.step_metrics.get("due_at", later.timestamp()) for result in retained]
+    return datetime.fromtimestamp(max(due), UTC) if due else later
 
 
 def verify_all(erasure: Erasure) -> None:
@@ -388,10 +367,7 @@ def conclude(erasure: Erasure) -> None:
     unattended = erasure.record.unattended
     if unattended:
         until = erasure.request.due_at.date()
-        unreachable = [
-            Unreachable(place.place, place.owner or "the operator of this home", until)
-            for place in unattended
-        ]
+        unreachable = [Unreachable(place.place, until) for place in unattended]
         erasure.audit(erasure.action("exception", counts={"places": len(unreachable)}))
         erasure.move("exception", unreachable=unreachable)
         return

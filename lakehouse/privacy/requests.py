@@ -81,12 +81,11 @@ class RequestedPerson:
 
 @dataclass(frozen=True)
 class Unreachable:
-    """A place that can contain people of a request and cannot be erased, and who has to handle
-    it until when.
+    """A place that can contain people of a request and cannot be erased; its operator has to
+    handle it.
     """
 
     place: str
-    owner: str
     until: date
 
 
@@ -229,7 +228,7 @@ def _lock(settings: Settings) -> AbstractContextManager[None]:
 
 
 RETRY_AFTER = timedelta(days=1)
-"""Pause after a failed run: each search for people reads all files."""
+"""Pause after a failed run or a conflict: each attempt reads all files."""
 
 
 def is_due(request: Request, now: datetime) -> bool:

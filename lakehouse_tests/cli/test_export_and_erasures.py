@@ -85,7 +85,7 @@ def requested(settings: Settings) -> None:
     for request_id in ("R-1", "R-2"):
         named = [Named("customer_id", "1234567890")]
         open_request(settings, request_id, named, why="They asked.", by="me", now=NOW)
-    unreachable = [Unreachable("the backup of May", "ops", date(2026, 6, 1))]
+    unreachable = [Unreachable("the backup of May", date(2026, 6, 1))]
     change_request(
         settings,
         "R-2",
@@ -101,7 +101,7 @@ def test_erasures_lists_requests_and_no_values(lakehouse: Lakehouse) -> None:
     assert "2026-02-28 12:00:00Z, late" in ran.out[2]
     assert ran.out[4:] == [
         "(2 requests; 2 late)",
-        "R-2 does not reach the backup of May; ops sees to it until 2026-06-01",
+        "R-2 does not reach the backup of May; its operator has to erase it until 2026-06-01",
     ]
     assert "1234567890" not in "".join(ran.out)
 

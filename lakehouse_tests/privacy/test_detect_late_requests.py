@@ -113,7 +113,7 @@ def test_an_exception_that_nobody_saw_to_is_told_after_its_last_day(
     monitored: Monitored,
 ) -> None:
     until = DUE_AT.date() - timedelta(days=20)
-    elsewhere = Unreachable("event logs of Dagster", "the database team", until)
+    elsewhere = Unreachable("event logs of Dagster", until)
     monitored.dagster.change(state="exception", unreachable=(elsewhere,))
     last_moment = datetime(2026, 11, 20, 23, 59, tzinfo=UTC)
     assert monitored.look(last_moment) == []
@@ -121,7 +121,7 @@ def test_an_exception_that_nobody_saw_to_is_told_after_its_last_day(
     (alert,) = monitored.look(last_moment + timedelta(minutes=1))
 
     assert alert.title == "request R-1 is an exception that was not handled in time"
-    assert "event logs of Dagster: the database team has to erase it until 2026-11-20." in (
+    assert "event logs of Dagster: its operator has to erase it until 2026-11-20." in (
         alert.lines
     )
     assert "Next: lakehouse erase --request R-1 --elsewhere-done" in alert.lines

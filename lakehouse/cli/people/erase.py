@@ -146,8 +146,6 @@ def _place(place: "ScrubbedPlace") -> str:
         parts.append(count(place.files, "file"))
     if place.why:
         parts.append(place.why.rstrip("."))
-    if place.owner:
-        parts.append(f"{place.owner} sees to it")
     return f"{place.place}: {'; '.join(parts)}"
 
 

@@ -124,7 +124,7 @@ def _list(requests: "Sequence[Request]", form: str) -> None:
         for one in request.unreachable:
             click.echo(
                 printable(
-                    f"{request.request_id} does not reach {one.place}; {one.owner} sees to it"
+                    f"{request.request_id} does not reach {one.place}; its operator has to erase it"
                     f" until {one.until.isoformat()}"
                 )
             )

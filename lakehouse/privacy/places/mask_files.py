@@ -102,7 +102,7 @@ def _storage(
 
 
 def _not_reached(place: str, why: str) -> ScrubbedPlace:
-    return ScrubbedPlace(place, "not reached", why=why, owner="who operates it")
+    return ScrubbedPlace(place, "not reached", why=why)
 
 
 _NAMED_VALUE = rb"""(?<![A-Za-z0-9_])%b\\*["'`]?\s{0,3}(?:==?|=>|:)\s{0,3}\\*["'`]?"""

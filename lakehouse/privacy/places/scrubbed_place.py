@@ -9,7 +9,7 @@ ERASED = "[erased]"
 Outcome = Literal["erased", "removed", "kept", "busy", "not reached"]
 """`erased`: values were overwritten. `removed`: files were deleted. `kept`: values that cannot be
 distinguished stay. `busy`: another process uses it, and the next call does the rest. `not
-reached`: the owner has to erase it.
+reached`: its operator has to erase it.
 """
 
 
@@ -28,8 +28,6 @@ class ScrubbedPlace:
     files: int = 0
     """The number of files that were removed, or could not be searched."""
     why: str = ""
-    owner: str = ""
-    """The person or process that has to do the rest."""
 
     @property
     def is_done(self) -> bool:
