@@ -1,9 +1,7 @@
-"""Detects requests to erase people that are due within a week or late, overdue exceptions, and
-failed runs.
-"""
+"""Detects requests to erase people that are due within a week or late, and failed runs."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime, time, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import dagster as dg
@@ -14,7 +12,6 @@ from lakehouse.alerts.monitor_context import MonitorContext
 from lakehouse.orchestration.dagster_internals import events_of_run
 from lakehouse.privacy.requests import (
     Request,
-    Unreachable,
     failed_run,
     finished_at,
     read_requests,
@@ -42,10 +39,6 @@ def _firings(context: MonitorContext, request: Request) -> Iterator[Firing]:
         yield _firing(context, request, "due", due - SOON, title, severity="warn")
     if request.is_late(context.now):
         yield _firing(context, request, "late", due, f"is late: it was due by {due.date()}")
-    overdue = [one for one in request.unreachable if _end_of(one) <= context.now]
-    if overdue:
-        title = "is an exception that was not handled in time"
-        yield _firing(context, request, "exception", max(map(_end_of, overdue)), title)
     yield from _failed(context, request)
 
 
@@ -94,7 +87,7 @@ def _firing(
 def _state_lines(request: Request) -> Iterator[str]:
     yield f"It is {request.state}: {_state(request)}."
     for one in request.unreachable:
-        yield f"{one.place}: its operator has to erase it until {one.until.isoformat()}."
+        yield f"{one.place}: its operator has to erase it."
     yield f"It is due by {moment_text(request.due_at)}, a month after it was made."
 
 
@@ -114,11 +107,6 @@ def _commands(request: Request) -> Sequence[str]:
     if request.state == "exception":
         command = f"{command} --elsewhere-done"
     return (command, f"lakehouse erasures {request.request_id}")
-
-
-def _end_of(unreachable: Unreachable) -> datetime:
-    """Return the end of the last day of an exception."""
-    return datetime.combine(unreachable.until + timedelta(days=1), time.min, UTC)
 
 
 def _resolved(

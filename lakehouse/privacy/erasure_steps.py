@@ -366,8 +366,7 @@ def conclude(erasure: Erasure) -> None:
     """Complete a proven request, unless the owner of another place has to act."""
     unattended = erasure.record.unattended
     if unattended:
-        until = erasure.request.due_at.date()
-        unreachable = [Unreachable(place.place, until) for place in unattended]
+        unreachable = [Unreachable(place.place) for place in unattended]
         erasure.audit(erasure.action("exception", counts={"places": len(unreachable)}))
         erasure.move("exception", unreachable=unreachable)
         return

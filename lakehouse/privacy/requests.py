@@ -8,7 +8,7 @@ import calendar
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal
 
@@ -86,7 +86,6 @@ class Unreachable:
     """
 
     place: str
-    until: date
 
 
 @dataclass(frozen=True)

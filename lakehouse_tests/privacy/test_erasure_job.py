@@ -162,7 +162,7 @@ def test_what_is_done_or_waits_for_a_person_is_not_asked_for(
     dagster: InDagster, state: str
 ) -> None:
     dagster.request()
-    elsewhere = Unreachable("backups", LONG_AGO.date())
+    elsewhere = Unreachable("backups")
     dagster.change(state=state, unreachable=(elsewhere,) if state == "exception" else ())
 
     assert "can be continued" in dagster.reason()

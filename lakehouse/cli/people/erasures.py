@@ -125,7 +125,6 @@ def _list(requests: "Sequence[Request]", form: str) -> None:
             click.echo(
                 printable(
                     f"{request.request_id} does not reach {one.place}; its operator has to erase it"
-                    f" until {one.until.isoformat()}"
                 )
             )
 
