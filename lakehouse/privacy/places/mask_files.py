@@ -134,11 +134,11 @@ class ValueMasker:
         people = [*persons, Person("masked", frozenset(masks))]
         self._search = ByteSearch(SearchedValues(people, shared))
         self._margin = max(_MARGIN_BYTES, 2 * self._search.margin)
-        self.short_values = {value for value in values if not is_distinctive(value)}
+        short_values = {value for value in values if not is_distinctive(value)}
         self._short = [
-            _named_value(column, texts & self.short_values)
+            _named_value(column, texts & short_values)
             for column, texts in by_column.items()
-            if texts & self.short_values
+            if texts & short_values
         ]
 
     def has_values(self, content: bytes) -> bool:
@@ -273,7 +273,7 @@ def scrub_places(
     alerts = _scrub_alerts(settings, masker, filter(Path.is_file, alert_files), is_dry=is_dry)
     if any(place.values for place in alerts):
         places += sent_alerts(settings)
-    return (*places, *alerts, *places_elsewhere(settings), *_short_values(masker))
+    return (*places, *alerts, *places_elsewhere(settings))
 
 
 def _scrub_alerts(
@@ -367,18 +367,6 @@ def _values_in_database(masker: ValueMasker, file: Path) -> int:
 def _erased(name: str, values: int) -> Iterator[ScrubbedPlace]:
     if values:
         yield ScrubbedPlace(name, "erased", values)
-
-
-def _short_values(masker: ValueMasker) -> Iterator[ScrubbedPlace]:
-    if count := len(masker.short_values):
-        yield ScrubbedPlace(
-            "values that are not distinctive",
-            "kept",
-            why=(
-                f"{count} are short, or integers of few digits: they were masked after the name"
-                " of their column, and are proved by column reads."
-            ),
-        )
 
 
 def _name(settings: Settings, masker: ValueMasker, file: Path) -> str:
