@@ -1,6 +1,5 @@
 """`lakehouse erase`: erases data subjects on request."""
 
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +11,6 @@ from lakehouse.cli.options import by_option, parse_people, why_option
 from lakehouse.cli.output.cell_values import utc_seconds
 from lakehouse.cli.output.printing import conclude, count
 from lakehouse.orchestration.runs.erasure_runs import SENSOR
-from lakehouse.tables.quoting import shell_word, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,9 +21,7 @@ if TYPE_CHECKING:
     from lakehouse.privacy.identity import Named
     from lakehouse.privacy.places.scrubbed_place import ScrubbedPlace
     from lakehouse.privacy.run_erasure import WouldGo
-    from lakehouse.privacy.verifier.report import Finding, Report
-
-_DELIVERED = re.compile(r"^(?:s3://[^/]+/)?((?:inbox|archive|rejected)/[^/]+/.+)$", re.DOTALL)
+    from lakehouse.privacy.verifier.report import Finding
 
 
 @command("erase")
@@ -228,26 +224,8 @@ def _complaints(erasure: "Erasure") -> Iterator[str]:
     if erasure.failed_search:
         yield from erasure.failed_search.as_text().splitlines()[:1]
         yield from erasure.failed_search.obstacles
-        yield from _ways_out(erasure, erasure.failed_search)
-
-
-def _ways_out(erasure: "Erasure", report: "Report") -> Iterator[str]:
-    """Yield the next step for each delivered file that prevents a proof."""
-    from lakehouse.privacy.verifier.file_part import MASK
-
-    request, home = erasure.request.request_id, erasure.erasable.settings.home
-    files = [gap.file for gap in report.gaps] + [finding.file for finding in report.findings]
-    for key in dict.fromkeys(_delivered_key(file, home) for file in files):
-        if key:
-            # A name that contains a personal value is masked in the report.
-            name = "SHA256" if MASK in key else shell_word(key)
-            yield (
-                f"{shown(key)}: repair or remove it, declare the personal columns of its feed, or"
-                f" empty it: lakehouse erase --request {request} --erase-whole {name}"
-            )
-
-
-def _delivered_key(file: str, home: Path) -> str | None:
-    """Return the key of a delivered file in a report; None for other files."""
-    found = _DELIVERED.search(file.removeprefix(f"{home}/"))
-    return found[1] if found else None
+        yield (
+            "Repair or remove a delivered file that is named above, declare the personal columns of"
+            " its feed, or empty it by its key or SHA-256: lakehouse erase --request"
+            f" {erasure.request.request_id} --erase-whole FILE"
+        )
