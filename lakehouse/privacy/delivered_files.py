@@ -7,7 +7,7 @@ content; the ledger (`ingestion.rewritten_files`) knows both. Other files are no
 
 import re
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property, partial
@@ -47,10 +47,6 @@ if TYPE_CHECKING:
 
 _OWN_UNFINISHED = re.compile(r"/\.[^/]*\.tmp$")
 _COPIES = ".ad-hoc-*"
-_CAN_BE_READ = (
-    "it can be read, so that rows are removed by the columns that its feed declares to be of"
-    " people, and it is not emptied"
-)
 _WAS_CHANGED = "it was changed while it was read"
 
 
@@ -60,8 +56,8 @@ class FilesRewritten:
 
     files: tuple[ErasedFile, ...] = ()
     unreadable: tuple[UnreadableFile, ...] = ()
-    named: Mapping[str, str] = field(default_factory=dict, compare=False)
-    """The files that the caller wants to be emptied: why each was not, "" if it is empty."""
+    emptied: frozenset[str] = frozenset()
+    """The keys and hashes of `erase_whole` whose file is empty."""
 
 
 @dataclass(frozen=True)
@@ -193,7 +189,9 @@ def rewrite_files(
         for place, prefix in files.places:
             files.erase_from(place, prefix, ingest.staging)
     return FilesRewritten(
-        tuple(sorted(files.rewritten)), tuple(sorted(files.unreadable)), files.named
+        tuple(sorted(files.rewritten)),
+        tuple(sorted(files.unreadable)),
+        frozenset(files.emptied),
     )
 
 
@@ -209,7 +207,7 @@ class _FeedFiles:
     erase_whole: frozenset[str] = frozenset()
     rewritten: list[ErasedFile] = field(default_factory=list)
     unreadable: list[UnreadableFile] = field(default_factory=list)
-    named: dict[str, str] = field(default_factory=dict)
+    emptied: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self._rows, self._text = PersonRows(self.persons), PersonText(self.persons)
@@ -272,11 +270,8 @@ class _FeedFiles:
         known = rewriting.ledger.find(item.key, found.sha256)
         if is_done:
             self._collect(store, item.key, known)
-        is_empty = is_done and (known.is_erased or found.sha256 == NOTHING)
-        why = "" if is_empty else _CAN_BE_READ if is_done else problem
-        for name in named:
-            # Two files can have the same content.
-            self.named[name] = self.named.get(name) or why
+        if is_done and (known.is_erased or found.sha256 == NOTHING):
+            self.emptied |= named
         if problem and not (is_done and known.is_erased):
             self._note(store, item.key, problem)
         if self._text.is_in_name(item.key):

@@ -50,7 +50,7 @@ class Erasure:
     deleted_at: datetime | None = None
     """When this call had deleted all rows in tables and delivered files."""
     not_emptied: tuple[str, ...] = ()
-    """Files that could not be emptied as requested, each with the reason."""
+    """Files that were not emptied as requested."""
     search_report: Report | None = None
     """The search for the people after their erasure, whether it found something or not."""
     is_stopped: bool = False

@@ -1,7 +1,7 @@
 """The steps of an erasure. Each reads the current state and does what remains."""
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -78,12 +78,6 @@ def remove_unseen(erasable: Erasable, folders: Folders) -> Iterator[ScrubbedPlac
             keys = {one.key for one in (*unnamed, *uploads)}
             if keys:
                 yield ScrubbedPlace(folder, "removed", files=len(keys))
-
-
-_NO_SUCH_FILE = (
-    "no feed that can contain the person has a delivered file with that key or SHA-256; remove a"
-    " file of another feed yourself"
-)
 
 
 def note_request(erasure: Erasure) -> None:
@@ -178,7 +172,7 @@ def erase_files(erasure: Erasure) -> None:
     """Rewrite delivered files without the rows of the people; empty unreadable files that the
     caller named.
     """
-    erasable, named = erasure.erasable, dict[str, str]()
+    erasable, emptied = erasure.erasable, set[str]()
     erasure.keep(replace(erasure.record, unreadable=()))
     for feed, holder, persons in erasable.feeds_of(erasure.persons):
         rewritten = rewrite_files(
@@ -190,9 +184,10 @@ def erase_files(erasure: Erasure) -> None:
             erase_whole=erasure.how.erase_whole,
         )
         erasure.keep(_with_files(erasure.record, rewritten))
-        for name, why in rewritten.named.items():
-            named[name] = named.get(name) or why
-    erasure.not_emptied = _not_emptied(erasure, named)
+        emptied |= rewritten.emptied
+    text = PersonText(erasure.persons)
+    remaining = [name for name in erasure.how.erase_whole if name not in emptied]
+    erasure.not_emptied = tuple(shown(text.erased(name)) for name in remaining)
     files = erasure.record.files
     if files:
         hashes = sorted({one for file in files for one in (file.sha256, file.new_sha256)})
@@ -211,13 +206,6 @@ def _with_files(record: ErasureRecord, rewritten: FilesRewritten) -> ErasureReco
         files=tuple(files[key] for key in sorted(files)),
         unreadable=tuple(dict.fromkeys((*record.unreadable, *rewritten.unreadable))),
     )
-
-
-def _not_emptied(erasure: Erasure, named: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the files that were not emptied, each with the reason, without a value."""
-    text = PersonText(erasure.persons)
-    reasons = {name: named.get(name, _NO_SUCH_FILE) for name in erasure.how.erase_whole}
-    return tuple(f"{shown(text.erased(name))}: {why}" for name, why in reasons.items() if why)
 
 
 def erase_rows(erasure: Erasure) -> None:

@@ -219,7 +219,10 @@ def _state(erasure: "Erasure") -> str:
 
 def _complaints(erasure: "Erasure") -> Iterator[str]:
     for file in erasure.not_emptied:
-        yield f"--erase-whole {file}."
+        yield (
+            f"--erase-whole {file}: it was not emptied; expected the key or SHA-256 of a delivered"
+            " file that cannot be read, of a feed with people."
+        )
     yield from erasure.record.pending_removals
     if erasure.failed_search:
         yield from erasure.failed_search.as_text().splitlines()[:1]
