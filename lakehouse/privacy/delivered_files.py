@@ -7,7 +7,7 @@ content; the ledger (`ingestion.rewritten_files`) knows both. Other files are no
 
 import re
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property, partial
@@ -95,18 +95,20 @@ class PersonRows:
 
     @cached_property
     def _ids(self) -> dict[str, set[str]]:
-        ids: dict[str, set[str]] = {}
-        for person in self.persons:
-            ids.setdefault(person.subject, set()).update(map(normal_id, person.ids))
-        return {name: values - {""} for name, values in ids.items()}
+        return _by_column((one.subject, map(normal_id, one.ids)) for one in self.persons)
 
     @cached_property
     def _personal(self) -> dict[str, set[str]]:
-        personal: dict[str, set[str]] = {}
-        for person in self.persons:
-            for column, values in person.personal.items():
-                personal.setdefault(column, set()).update(map(comparable, values))
-        return {name: values - {""} for name, values in personal.items()}
+        columns = (pair for one in self.persons for pair in one.personal.items())
+        return _by_column((name, map(comparable, values)) for name, values in columns)
+
+
+def _by_column(pairs: Iterable[tuple[str, Iterable[str]]]) -> dict[str, set[str]]:
+    """Unite the values of each column that are not empty."""
+    columns: dict[str, set[str]] = {}
+    for name, values in pairs:
+        columns.setdefault(name, set()).update(filter(None, values))
+    return columns
 
 
 @dataclass(frozen=True)

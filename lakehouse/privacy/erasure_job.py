@@ -133,10 +133,9 @@ class Eraser:
         self, instance: dg.DagsterInstance, now: datetime
     ) -> dg.RunRequest | dg.SkipReason:
         settings = self.read_settings()
-        requests = read_requests(settings)
-        due = [request for request in requests if is_due(request, now)]
+        due = [request for request in read_requests(settings) if is_due(request, now)]
         if not due:
-            return dg.SkipReason(_nothing_due(requests))
+            return dg.SkipReason("No request to erase people is due.")
         fail_orphaned_runs(instance)
         working = instance.get_run_records(
             dg.RunsFilter(job_name=JOB, statuses=UNFINISHED), limit=1
@@ -153,15 +152,6 @@ class Eraser:
                 tags = {REQUEST_TAG: request_id}
                 return dg.RunRequest(run_config=run_config(request_id), tags=tags)
         return dg.SkipReason("Runs failed; a request is retried a day after its last run.")
-
-
-def _nothing_due(requests: list[Request]) -> str:
-    next_at = min(
-        (one.physical_due_at for one in requests if one.physical_due_at), default=None
-    )
-    if next_at is None:
-        return "No request to erase people can be continued."
-    return f"The next request to erase people is due at {next_at:%Y-%m-%d %H:%M} UTC."
 
 
 def run_config(request_id: str) -> dict[str, Any]:
