@@ -59,8 +59,6 @@ class ErasureRecord:
     """Recomputed tables, which aggregated rows of the people."""
     kept: tuple[str, ...] = ()
     """Tables that keep their sums, as declared, or are computed only from such tables."""
-    main_snapshots: Mapping[str, int] = field(default_factory=dict)
-    """The last snapshot of main without them, by table."""
     is_recomputed: bool = False
     """Whether all tables of sums are recomputed since rows were last deleted from main."""
     places: tuple[ScrubbedPlace, ...] = ()

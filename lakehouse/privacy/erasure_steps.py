@@ -229,22 +229,21 @@ def erase_rows(erasure: Erasure) -> None:
 
 def _with_rows(record: ErasureRecord, deleted: DeletedRows) -> ErasureRecord:
     """Add the deleted rows of a table; those of a killed call are in the commits."""
-    by_ref = dict(record.rows.get(deleted.table, {}))
+    before = record.rows.get(deleted.table, {})
+    by_ref = dict(before)
     for ref, rows in deleted.rows.items():
         by_ref[ref] = by_ref.get(ref, 0) + rows
     in_commits: dict[str, int] = {}
-    snapshots, main_snapshots = dict(record.snapshots), dict(record.main_snapshots)
+    snapshots = dict(record.snapshots)
     for erased in deleted.of_request:
         in_commits[erased.ref] = in_commits.get(erased.ref, 0) + erased.rows
         snapshots[deleted.table] = erased.snapshot_id
-        if erased.ref == MAIN:
-            main_snapshots[deleted.table] = erased.snapshot_id
     for ref, rows in in_commits.items():
         by_ref[ref] = max(by_ref.get(ref, 0), rows)
     pending = [f"{deleted.table}: {ref}: {why}" for ref, why in deleted.skipped.items()]
     former_tags = record.tags.get(deleted.table, ())
     tags = tuple(dict.fromkeys((*former_tags, *deleted.moved_tags, *deleted.dropped)))
-    has_new = main_snapshots != record.main_snapshots
+    has_new = by_ref.get(MAIN, 0) > before.get(MAIN, 0)
     return replace(
         record,
         # The new rows can be in those places too.
@@ -252,7 +251,6 @@ def _with_rows(record: ErasureRecord, deleted: DeletedRows) -> ErasureRecord:
         rows={**record.rows, deleted.table: by_ref} if by_ref else record.rows,
         snapshots=snapshots,
         tags={**record.tags, deleted.table: tags} if tags else record.tags,
-        main_snapshots=main_snapshots,
         is_recomputed=record.is_recomputed and not has_new,
         pending_removals=(*record.pending_removals, *pending),
     )
