@@ -101,7 +101,7 @@ def verify(state: State, request_id: str, people: tuple[str, ...], form: str) ->
             "table": there.audit.name,
             "rows": chain.rows,
             "is_whole": chain.is_whole,
-            "why": chain.why,
+            "broken_at": chain.broken_at,
         }
         shown = {**report.as_json(), "record": record}
         click.echo(json.dumps(shown, ensure_ascii=False, indent=1))
