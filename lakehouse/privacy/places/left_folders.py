@@ -2,10 +2,11 @@
 
 import math
 import shutil
+import stat
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -156,7 +157,8 @@ def _copied(settings: Settings) -> Iterator[_Folder]:
     for folder in _folders(settings.home):
         if folder.name.startswith(_AD_HOC):
             files = _files_with_rows(folder)
-            age_seconds = time.time() - max(map(_changed_at, [folder, *files]))
+            changed_at = max([folder.stat().st_mtime, *files.values()])
+            age_seconds = time.time() - changed_at
             remove, is_busy = partial(_remove_folder, folder), age_seconds <= _AD_HOC_SECONDS
             yield _Folder(_name(settings, folder), len(files), remove, is_busy)
 
@@ -200,7 +202,9 @@ def _is_in_use(folder: Path) -> bool:
 def _older(folder: Path, erased_at: datetime | None) -> list[Path]:
     """Return the files with rows that were written until a timestamp; all if there is none."""
     latest = erased_at.timestamp() if erased_at else math.inf
-    return [file for file in _files_with_rows(folder) if _changed_at(file) <= latest]
+    return [
+        file for file, changed_at in _files_with_rows(folder).items() if changed_at <= latest
+    ]
 
 
 def _folders(parent: Path) -> list[Path]:
@@ -209,30 +213,19 @@ def _folders(parent: Path) -> list[Path]:
     return sorted(path for path in parent.iterdir() if path.is_dir() and not path.is_symlink())
 
 
-def _files_with_rows(folder: Path) -> list[Path]:
-    """Return the files that can contain rows: neither libraries nor code for executors."""
-    return [
-        file
-        for file in sorted(folder.rglob("*"))
-        if file.is_file()
-        and file.suffix not in _WITHOUT_ROWS
-        and not is_code_zip(file.name)
-        and _size(file)
-    ]
-
-
-def _size(file: Path) -> int:
-    try:
-        return file.stat().st_size
-    except FileNotFoundError:
-        return 0
-
-
-def _changed_at(path: Path) -> float:
-    try:
-        return path.stat().st_mtime
-    except FileNotFoundError:
-        return time.time()
+def _files_with_rows(folder: Path) -> dict[Path, float]:
+    """Return the files that can contain rows, neither libraries nor code for executors, and when
+    each was changed.
+    """
+    changed_at = {}
+    for file in sorted(folder.rglob("*")):
+        if file.suffix in _WITHOUT_ROWS or is_code_zip(file.name):
+            continue
+        with suppress(FileNotFoundError):
+            status = file.stat()
+            if stat.S_ISREG(status.st_mode) and status.st_size:
+                changed_at[file] = status.st_mtime
+    return changed_at
 
 
 def _name(settings: Settings, folder: Path) -> str:
