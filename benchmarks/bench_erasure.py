@@ -366,8 +366,8 @@ class Alternatives:
 
     def _find(self, person: Person) -> Counter[str]:
         findings = search_persons(self.lakehouse.erasable, [person]).findings
-        files = {(finding.place, finding.file) for finding in findings}
-        found = Counter(place for place, _ in files)
+        files = {finding.file for finding in findings}
+        found = Counter(file.partition("/")[0] for file in files)
         return found + Counter({ALL: len(files)})
 
     def _script(self, person: Person, tables: Sequence[IcebergTable]) -> None:

@@ -26,6 +26,7 @@ from dagster_pipes import (
 from lakehouse.errors import JobFailed, LakehouseError
 from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.erasure.suppression_list import ErasedIds
 from lakehouse.iceberg.frames.spark_errors import one_line
 from lakehouse.iceberg.values.write_context import Run
 from lakehouse.iceberg.values.write_result import Outcome
@@ -37,7 +38,6 @@ from lakehouse.orchestration.table_function import TableFunction, functions_by_t
 from lakehouse.orchestration.table_jobs.job_answer import error_message, outcome_message
 from lakehouse.orchestration.table_jobs.job_request import JobRequest
 from lakehouse.orchestration.withheld_values import values_withheld
-from lakehouse.privacy.suppressed_people import SuppressedPeople
 from lakehouse.project import Project, load_project
 from lakehouse.settings import Settings
 from lakehouse.spark.spark_session import open_platform_session
@@ -123,7 +123,7 @@ def _write(
     definition = function.partitions_def
     partitions = run_partitions(definition, keys, table) if definition and keys else None
     erasure_key = bytes.fromhex(request.erasure_key) if request.erasure_key else None
-    suppressed = SuppressedPeople("job", erasure_key, request.erased_at)
+    suppressed = ErasedIds(erasure_key, request.erased_at)
     engine = Engine(
         catalog,
         lambda: session,

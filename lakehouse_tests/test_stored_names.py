@@ -1,12 +1,8 @@
 """Keys in files and snapshots of earlier versions, which a rename of a field must not change."""
 
-import json
-
 import pytest
 
 from lakehouse.iceberg.metadata.commit_record import CommitProperties
-from lakehouse.privacy.erasure_record import read_record, write_record
-from lakehouse.settings import Settings
 
 pytestmark = pytest.mark.unit
 
@@ -22,15 +18,3 @@ def test_snapshot_properties_keep_their_keys() -> None:
     commit = CommitProperties.from_summary(stored)
     assert commit is not None
     assert commit.to_summary().items() >= stored.items()
-
-
-def test_the_record_of_an_erasure_keeps_its_keys(settings: Settings) -> None:
-    stored = {"anew": ["gold.a"], "seen_to": ["the bucket b"], "waiting": ["silver.a: in use"]}
-    folder = settings.home / "privacy" / "records"
-    folder.mkdir(parents=True)
-    file = folder / "R-1.json"
-    file.write_text(json.dumps(stored), encoding="utf-8")
-
-    write_record(settings, "R-1", read_record(settings, "R-1"))
-
-    assert json.loads(file.read_text(encoding="utf-8")).items() >= stored.items()

@@ -227,22 +227,15 @@ class ErasureMetadata(MetadataRecord):
     state: str | None = _key("erasure/state", _text)
     due_at: str | None = _key("erasure/due_at", _text)
     physical_due_at: str | None = _key("erasure/physical_due_at", _text)
-    unknown_people: int | None = _key("erasure/unknown_people", _count)
     rows: Mapping[str, Mapping[str, int]] = _mapping_key("erasure/rows")
     """By table, and by branch or tag."""
     rewritten_files: int | None = _key("erasure/rewritten_files", _count)
     """Number of rewritten delivered files."""
-    rewritten_rows: int | None = _key("erasure/rewritten_rows", _count)
-    """Number of rows removed from them."""
     recomputed: tuple[str, ...] = _texts_key("erasure/recomputed")
-    places: Mapping[str, Mapping[str, Any]] = _mapping_key("erasure/places")
-    """Result for each place other than tables and delivered files."""
+    places: Mapping[str, str] = _mapping_key("erasure/places")
+    """Outcome of each place other than tables and delivered files."""
     waiting: tuple[str, ...] = _texts_key("erasure/waiting")
-    unreachable: tuple[str, ...] = _texts_key("erasure/unreachable")
-    searched_files: int | None = _key("erasure/searched_files", _count)
-    searched_bytes: int | None = _key("erasure/searched_bytes", _count)
     findings: tuple[str, ...] = _texts_key("erasure/findings")
-    gaps: tuple[str, ...] = _texts_key("erasure/gaps")
     """What prevents a proof."""
 
 

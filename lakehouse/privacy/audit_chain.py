@@ -101,7 +101,6 @@ class ChainReport:
     rows: int
     broken_at: int | None = None
     """`sequence` of the first changed or missing row; None if the chain is intact."""
-    why: str = ""
 
     @property
     def is_whole(self) -> bool:
@@ -112,7 +111,7 @@ class ChainReport:
         rows = f"{self.rows:,} row" + "s" * (self.rows != 1)
         if self.is_whole:
             return f"{rows}, unchanged"
-        return f"changed: {self.why}; expected {rows} in a chain from 1"
+        return f"changed: row {self.broken_at} is missing, repeated or changed; it has {rows}"
 
 
 @dataclass(frozen=True)
@@ -170,22 +169,12 @@ def check_chain(rows: Sequence[Mapping[str, Any]], head: tuple[int, str]) -> Cha
     """
     previous, count = BEGIN, len(rows)
     for expected, row in enumerate(sorted(rows, key=lambda one: one["sequence"]), start=1):
-        broken, why = expected, ""
-        if row["sequence"] != expected:
-            broken = min(row["sequence"], expected)
-            why = "is duplicate" if row["sequence"] < expected else "is missing"
-        elif row["previous_hash"] != previous:
-            why = "does not follow the previous one"
-        elif row["hash"] != row_hash(row):
-            why = "was changed"
-        elif expected == head[0] and row["hash"] != head[1]:
-            why = "is not the one appended here"
-        if why:
-            return ChainReport(count, broken, f"row {broken} {why}")
+        follows = row["sequence"] == expected and row["previous_hash"] == previous
+        is_own = expected != head[0] or row["hash"] == head[1]
+        if not (follows and is_own and row["hash"] == row_hash(row)):
+            return ChainReport(count, expected)
         previous = row["hash"]
-    if head[0] > count:
-        return ChainReport(count, count + 1, f"row {count + 1} is missing")
-    return ChainReport(count)
+    return ChainReport(count, count + 1 if head[0] > count else None)
 
 
 def row_hash(row: Mapping[str, Any]) -> str:

@@ -7,7 +7,7 @@ content; the ledger (`ingestion.rewritten_files`) knows both. Other files are no
 
 import re
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property, partial
@@ -32,7 +32,7 @@ from lakehouse.ingestion.rewritten_files import (
     delivered_name,
     ledger_name,
 )
-from lakehouse.privacy.erasure_record import UnreadableFile
+from lakehouse.privacy.erasure_record import ErasedFile, UnreadableFile
 from lakehouse.privacy.places.scrubbed_place import ERASED
 from lakehouse.privacy.verifier.values import ByteSearch, SearchedValues
 from lakehouse.storage.local_store import LocalObjectStore
@@ -47,34 +47,17 @@ if TYPE_CHECKING:
 
 _OWN_UNFINISHED = re.compile(r"/\.[^/]*\.tmp$")
 _COPIES = ".ad-hoc-*"
-_CAN_BE_READ = (
-    "it can be read, so that rows are removed by the columns that its feed declares to be of"
-    " people, and it is not emptied"
-)
 _WAS_CHANGED = "it was changed while it was read"
-
-
-@dataclass(frozen=True, order=True)
-class RewrittenFile:
-    """A file from which a request removed rows; `sha256` is the hash of the delivered content.
-
-    `key` has `[erased]` for a value of a person. `rows` are row numbers as in bronze.
-    """
-
-    key: str
-    sha256: str
-    new_sha256: str
-    rows: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class FilesRewritten:
     """The files of a feed that a request rewrote, in this and earlier calls."""
 
-    files: tuple[RewrittenFile, ...] = ()
+    files: tuple[ErasedFile, ...] = ()
     unreadable: tuple[UnreadableFile, ...] = ()
-    named: Mapping[str, str] = field(default_factory=dict, compare=False)
-    """The files that the caller wants to be emptied: why each was not, "" if it is empty."""
+    emptied: frozenset[str] = frozenset()
+    """The keys and hashes of `erase_whole` whose file is empty."""
 
 
 @dataclass(frozen=True)
@@ -115,18 +98,20 @@ class PersonRows:
 
     @cached_property
     def _ids(self) -> dict[str, set[str]]:
-        ids: dict[str, set[str]] = {}
-        for person in self.persons:
-            ids.setdefault(person.subject, set()).update(map(normal_id, person.ids))
-        return {name: values - {""} for name, values in ids.items()}
+        return _by_column((one.subject, map(normal_id, one.ids)) for one in self.persons)
 
     @cached_property
     def _personal(self) -> dict[str, set[str]]:
-        personal: dict[str, set[str]] = {}
-        for person in self.persons:
-            for column, values in person.personal.items():
-                personal.setdefault(column, set()).update(map(folded, values))
-        return {name: values - {""} for name, values in personal.items()}
+        columns = (pair for one in self.persons for pair in one.personal.items())
+        return _by_column((name, map(folded, values)) for name, values in columns)
+
+
+def _by_column(pairs: Iterable[tuple[str, Iterable[str]]]) -> dict[str, set[str]]:
+    """Unite the values of each column that are not empty."""
+    columns: dict[str, set[str]] = {}
+    for name, values in pairs:
+        columns.setdefault(name, set()).update(filter(None, values))
+    return columns
 
 
 @dataclass(frozen=True)
@@ -209,7 +194,9 @@ def rewrite_files(
         for place, prefix in files.places:
             files.erase_from(place, prefix, ingest.staging)
     return FilesRewritten(
-        tuple(sorted(files.rewritten)), tuple(sorted(files.unreadable)), files.named
+        tuple(sorted(files.rewritten)),
+        tuple(sorted(files.unreadable)),
+        frozenset(files.emptied),
     )
 
 
@@ -223,9 +210,9 @@ class _FeedFiles:
     request: str
     home: Path
     erase_whole: frozenset[str] = frozenset()
-    rewritten: list[RewrittenFile] = field(default_factory=list)
+    rewritten: list[ErasedFile] = field(default_factory=list)
     unreadable: list[UnreadableFile] = field(default_factory=list)
-    named: dict[str, str] = field(default_factory=dict)
+    emptied: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self._rows, self._text = PersonRows(self.persons), PersonText(self.persons)
@@ -288,11 +275,8 @@ class _FeedFiles:
         known = rewriting.ledger.find(item.key, found.sha256)
         if is_done:
             self._collect(store, item.key, known)
-        is_empty = is_done and (known.is_erased or found.sha256 == NOTHING)
-        why = "" if is_empty else _CAN_BE_READ if is_done else problem
-        for name in named:
-            # Two files can have the same content.
-            self.named[name] = self.named.get(name) or why
+        if is_done and (known.is_erased or found.sha256 == NOTHING):
+            self.emptied |= named
         if problem and not (is_done and known.is_erased):
             self._note(store, item.key, problem)
         if self._text.is_in_name(item.key):
@@ -325,7 +309,7 @@ class _FeedFiles:
             if (change.request, change.file) == (self.request, name):
                 shown = self.shown(store, key)
                 self.rewritten.append(
-                    RewrittenFile(shown, known.sha256, change.new_sha256, change.left_out)
+                    ErasedFile(shown, known.sha256, change.new_sha256, len(change.left_out))
                 )
 
     def _remove_unfinished(self, store: ObjectStore, prefix: str) -> None:

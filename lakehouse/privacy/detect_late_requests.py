@@ -1,9 +1,7 @@
-"""Detects requests to erase people that are due within a week or late, overdue exceptions, and
-failing runs.
-"""
+"""Detects requests to erase people that are due within a week or late, and failed runs."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime, time, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import dagster as dg
@@ -12,21 +10,15 @@ from lakehouse.alerts.failure_reasons import reason_of
 from lakehouse.alerts.incidents import Firing, Observed, Resolved, moment_text
 from lakehouse.alerts.monitor_context import MonitorContext
 from lakehouse.orchestration.dagster_internals import events_of_run
-from lakehouse.orchestration.metadata_keys import ErasureMetadata
 from lakehouse.privacy.requests import (
-    PastRuns,
     Request,
-    Unreachable,
+    failed_run,
     finished_at,
-    is_due,
-    past_runs,
     read_requests,
 )
 
 SOON = timedelta(days=7)
 """Notice before a request is due."""
-_MAX_FAILED = 2
-"""Failed runs in a row before an alert; a failed proof is reported at once."""
 
 
 def detect_late_requests(context: MonitorContext) -> Observed:
@@ -47,58 +39,27 @@ def _firings(context: MonitorContext, request: Request) -> Iterator[Firing]:
         yield _firing(context, request, "due", due - SOON, title, severity="warn")
     if request.is_late(context.now):
         yield _firing(context, request, "late", due, f"is late: it was due by {due.date()}")
-    overdue = [one for one in request.unreachable if _end_of(one) <= context.now]
-    if overdue:
-        title = "is an exception that was not handled in time"
-        yield _firing(context, request, "exception", max(map(_end_of, overdue)), title)
     yield from _failed(context, request)
 
 
 def _failed(context: MonitorContext, request: Request) -> Iterator[Firing]:
-    past = past_runs(context.instance, request)
-    if not past.failed or past.failed[0].dagster_run.status is not dg.DagsterRunStatus.FAILURE:
+    last = failed_run(context.instance, request)
+    if last is None or last.dagster_run.status is not dg.DagsterRunStatus.FAILURE:
         return
-    last = past.failed[0]
-    failure = _failure_of(context, last.dagster_run.run_id)
-    is_unproved = _is_unproved(failure)
-    if len(past.failed) < _MAX_FAILED and not is_unproved:
-        return
+    run_id, of_type = last.dagster_run.run_id, dg.DagsterEventType.STEP_FAILURE
+    reasons = [
+        reason_of(entry.get_dagster_event().step_failure_data.error, None)
+        for entry in events_of_run(context.instance, run_id, of_type)
+    ]
     yield _firing(
         context,
         request,
         "failed",
         finished_at(last),
-        "cannot be proved" if is_unproved else "cannot be continued",
-        lines=_failed_lines(past, request, failure, context.now),
-        run_id=last.dagster_run.run_id,
+        "could not be completed by its last run",
+        lines=[reasons[0] if reasons else "Its run ended without a reason."],
+        run_id=run_id,
     )
-
-
-def _failed_lines(
-    past: PastRuns, request: Request, failure: Any, now: datetime
-) -> Iterator[str]:
-    error = failure.error if failure else None
-    yield reason_of(error, None) or "Its run ended without a reason."
-    times = "Its last run" if len(past.failed) == 1 else f"Its last {len(past.failed)} runs"
-    retry = ""
-    if past.next_at and is_due(request, now):
-        retry = f"; it is retried at {moment_text(past.next_at)}"
-    yield f"{times} failed{retry}."
-
-
-def _failure_of(context: MonitorContext, run_id: str) -> Any:
-    """Return Dagster's data of the failed step; None if the run's process died."""
-    of_type = dg.DagsterEventType.STEP_FAILURE
-    for entry in events_of_run(context.instance, run_id, of_type):
-        return entry.get_dagster_event().step_failure_data
-    return None
-
-
-def _is_unproved(failure: Any) -> bool:
-    """Return whether a run finished, and the verifier found something."""
-    data = failure.user_failure_data if failure else None
-    metadata = data.metadata if data else None
-    return ErasureMetadata.from_metadata(metadata or {}).request is not None
 
 
 def _firing(
@@ -125,7 +86,7 @@ def _firing(
 def _state_lines(request: Request) -> Iterator[str]:
     yield f"It is {request.state}: {_state(request)}."
     for one in request.unreachable:
-        yield f"{one.place}: {one.owner} has to erase it until {one.until.isoformat()}."
+        yield f"{one.place}: its operator has to erase it."
     yield f"It is due by {moment_text(request.due_at)}, a month after it was made."
 
 
@@ -145,11 +106,6 @@ def _commands(request: Request) -> Sequence[str]:
     if request.state == "exception":
         command = f"{command} --elsewhere-done"
     return (command, f"lakehouse erasures {request.request_id}")
-
-
-def _end_of(unreachable: Unreachable) -> datetime:
-    """Return the end of the last day of an exception."""
-    return datetime.combine(unreachable.until + timedelta(days=1), time.min, UTC)
 
 
 def _resolved(

@@ -14,7 +14,6 @@ from lakehouse.privacy.requests import (
     RequestState,
     Unreachable,
     change_request,
-    plan_transition,
 )
 from lakehouse.privacy.sealed_values import destroy, is_sealed
 from lakehouse.privacy.verifier.report import Report
@@ -51,7 +50,7 @@ class Erasure:
     deleted_at: datetime | None = None
     """When this call had deleted all rows in tables and delivered files."""
     not_emptied: tuple[str, ...] = ()
-    """Files that could not be emptied as requested, each with the reason."""
+    """Files that were not emptied as requested."""
     search_report: Report | None = None
     """The search for the people after their erasure, whether it found something or not."""
     is_stopped: bool = False
@@ -82,12 +81,16 @@ class Erasure:
         unreachable: Sequence[Unreachable] = (),
     ) -> None:
         """Change the state of the request."""
-        now = datetime.now(UTC)
+        changed_at = datetime.now(UTC)
 
         def change(request: Request) -> Request:
-            return plan_transition(
-                request, state, now, physical_due_at=physical_due_at, unreachable=unreachable
+            changed = replace(
+                request,
+                state=state,
+                physical_due_at=physical_due_at,
+                unreachable=tuple(unreachable),
             )
+            return request if changed == request else replace(changed, changed_at=changed_at)
 
         self.request = change_request(self.erasable.settings, self.request.request_id, change)
 

@@ -22,7 +22,15 @@ from lakehouse.orchestration.runs.run_in_process import UNFINISHED
 from lakehouse.orchestration.withheld_values import cause_without_data
 from lakehouse.privacy.erasable import Erasable
 from lakehouse.privacy.folder import erase_lock
-from lakehouse.privacy.requests import Request, is_due, past_runs, read_request, read_requests
+from lakehouse.privacy.requests import (
+    RETRY_AFTER,
+    Request,
+    failed_run,
+    finished_at,
+    is_due,
+    read_request,
+    read_requests,
+)
 from lakehouse.settings import Settings
 from lakehouse.storage.file_lock import is_file_locked
 
@@ -110,8 +118,8 @@ class Eraser:
             default_status=dg.DefaultSensorStatus.RUNNING,
             description=(
                 "Continues interrupted requests to erase people, and those that waited for files"
-                " to be a day old; one run at a time. It retries after a failure, at growing"
-                " intervals; exceptions wait for an operator."
+                " to be a day old; one run at a time. It retries a day after a failure;"
+                " exceptions wait for an operator."
             ),
         )
         def erase_when_due(
@@ -125,10 +133,9 @@ class Eraser:
         self, instance: dg.DagsterInstance, now: datetime
     ) -> dg.RunRequest | dg.SkipReason:
         settings = self.read_settings()
-        requests = read_requests(settings)
-        due = [request for request in requests if is_due(request, now)]
+        due = [request for request in read_requests(settings) if is_due(request, now)]
         if not due:
-            return dg.SkipReason(_nothing_due(requests, now))
+            return dg.SkipReason("No request to erase people is due.")
         fail_orphaned_runs(instance)
         working = instance.get_run_records(
             dg.RunsFilter(job_name=JOB, statuses=UNFINISHED), limit=1
@@ -138,33 +145,13 @@ class Eraser:
             return dg.SkipReason(f"Run {run_id[:8]} is active; one at a time.")
         if is_file_locked(erase_lock(settings)):
             return dg.SkipReason("A process erases people from this home; one at a time.")
-        return _first_not_paused(instance, due, now)
-
-
-def _first_not_paused(
-    instance: dg.DagsterInstance, due: list[Request], now: datetime
-) -> dg.RunRequest | dg.SkipReason:
-    waiting = []
-    for request in due:
-        past = past_runs(instance, request)
-        if past.next_at is None or past.next_at <= now:
-            request_id = request.request_id
-            return dg.RunRequest(
-                # Unchanged until a run exists: after a kill, a tick requests no second one.
-                run_key=f"{request_id}:{past.newest_id[:8] or 'first'}",
-                run_config=run_config(request_id),
-                tags={REQUEST_TAG: request_id},
-            )
-        waiting.append(f"{request.request_id} at {past.next_at:%Y-%m-%d %H:%M} UTC")
-    return dg.SkipReason(f"Retried later: {', '.join(waiting)}.")
-
-
-def _nothing_due(requests: list[Request], now: datetime) -> str:
-    due = [one.physical_due_at for one in requests if not is_due(one, now)]
-    next_at = min((at for at in due if at is not None), default=None)
-    if next_at is None:
-        return "No request to erase people can be continued."
-    return f"The next request to erase people is due at {next_at:%Y-%m-%d %H:%M} UTC."
+        for request in due:
+            failed = failed_run(instance, request)
+            if failed is None or finished_at(failed) + RETRY_AFTER <= now:
+                request_id = request.request_id
+                tags = {REQUEST_TAG: request_id}
+                return dg.RunRequest(run_config=run_config(request_id), tags=tags)
+        return dg.SkipReason("Runs failed; a request is retried a day after its last run.")
 
 
 def run_config(request_id: str) -> dict[str, Any]:
@@ -208,26 +195,10 @@ def metadata_of(erasure: "Erasure") -> dict[str, Any]:
         state=request.state,
         due_at=request.due_at.isoformat(),
         physical_due_at=pending.isoformat() if pending else None,
-        unknown_people=record.unknown,
         rows={table: dict(by_ref) for table, by_ref in record.rows.items()},
         rewritten_files=len(record.files),
-        rewritten_rows=sum(file.rows for file in record.files),
         recomputed=record.recomputed,
-        places={
-            place.place: {
-                "outcome": place.outcome,
-                "values": place.values,
-                "files": place.files,
-            }
-            for place in record.places
-        },
+        places={place.place: place.outcome for place in record.places},
         waiting=record.pending_removals,
-        unreachable=tuple(
-            f"{one.place}: {one.owner}, until {one.until.isoformat()}"
-            for one in request.unreachable
-        ),
-        searched_files=report.files if report else None,
-        searched_bytes=report.size_bytes if report else None,
-        findings=tuple(map(str, report.findings)) if report else (),
-        gaps=tuple(map(str, report.gaps)) if report else (),
+        findings=report.obstacles if report else (),
     ).to_metadata()

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import ClassVar
 
 from lakehouse.privacy.folder import check_request_id, privacy_folder
 from lakehouse.privacy.places.scrubbed_place import ScrubbedPlace
@@ -12,9 +11,12 @@ from lakehouse.settings import Settings
 from lakehouse.storage.json_files import read_json, write_json
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
 class ErasedFile:
-    """A delivered file that was rewritten without rows of the people."""
+    """A delivered file that was rewritten without rows of the people.
+
+    `key` has `[erased]` for a value of a person; `sha256` is the hash of the delivered content.
+    """
 
     key: str
     sha256: str
@@ -33,23 +35,9 @@ class UnreadableFile:
     why: str
 
 
-_STORED_NAMES = {
-    "finished_sums": "anew",
-    "confirmed_places": "seen_to",
-    "pending_removals": "waiting",
-}
-"""Keys in the file that differ from the names of fields."""
-
-
-def _stored_name(field_name: str) -> str:
-    return _STORED_NAMES.get(field_name, field_name)
-
-
 @dataclass(frozen=True)
 class ErasureRecord:
     """The result of a request so far."""
-
-    __pydantic_config__: ClassVar = {"alias_generator": _stored_name}
 
     erased_at: datetime | None = None
     """When the people were added to the suppression list."""
@@ -71,12 +59,8 @@ class ErasureRecord:
     """Recomputed tables, which aggregated rows of the people."""
     kept: tuple[str, ...] = ()
     """Tables that keep their sums, as declared, or are computed only from such tables."""
-    main_snapshots: Mapping[str, int] = field(default_factory=dict)
-    """The last snapshot of main without them, by table."""
-    finished_sums: tuple[str, ...] = ()
-    """Tables of sums that need no recomputation, unless more rows are deleted from main."""
     is_recomputed: bool = False
-    """Whether these are all tables of sums."""
+    """Whether all tables of sums are recomputed since rows were last deleted from main."""
     places: tuple[ScrubbedPlace, ...] = ()
     """The last result of each place outside of tables and delivered files."""
     confirmed_places: tuple[str, ...] = ()

@@ -7,7 +7,7 @@ from pathlib import Path
 from lakehouse.errors import LakehouseError, TableNotFound, TableUnreadable
 from lakehouse.iceberg.catalog.damaged_metadata import explain_table
 from lakehouse.iceberg.metadata.referenced_files import outermost, table_folders
-from lakehouse.iceberg.metadata.table_locations import folder_key, is_in_a_bucket, path_key
+from lakehouse.iceberg.metadata.table_locations import is_in_a_bucket, path_key
 from lakehouse.privacy.erasable import Erasable
 from lakehouse.privacy.erasure_record import ErasureRecord, read_record
 from lakehouse.privacy.folder import hmac_key
@@ -41,20 +41,6 @@ def folders_of_holders(erasable: Erasable, known: Folders) -> dict[str, Sequence
                 now = table_folders(catalog.load(table))
         folders[table] = outermost([*now, *known.get(table, ())])
     return folders
-
-
-def folders_of_others(erasable: Erasable, folders: Folders) -> list[str]:
-    """Return the folders outside of their table's location, as a report shows them: unreferenced
-    files there can belong to another home, and are not removed.
-    """
-    catalog, others = erasable.engine.catalog, set[str]()
-    for table, of_table in folders.items():
-        location = folder_key(catalog.load(table).location()) if catalog.has(table) else None
-        for folder in of_table:
-            if location is None or not folder_key(folder).startswith(location):
-                key = path_key(folder).rstrip("/")
-                others.add(f"s3://{key}" if is_in_a_bucket(folder) else key)
-    return sorted(others)
 
 
 def searched_roots(erasable: Erasable, folders: Folders) -> Iterator[Root]:
@@ -161,7 +147,7 @@ def unread_tables(erasable: Erasable) -> Iterator[ScrubbedPlace]:
             continue
         except TableUnreadable as error:
             why = f"It was not searched: {error.args[0]}"
-            yield ScrubbedPlace(f"the table {name}", "not reached", why=why, owner="its writer")
+            yield ScrubbedPlace(f"the table {name}", "not reached", why=why)
 
 
 def held_columns(erasable: Erasable, folders: Folders) -> list[HeldColumns]:

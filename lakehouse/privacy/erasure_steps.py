@@ -1,9 +1,9 @@
 """The steps of an erasure. Each reads the current state and does what remains."""
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from lakehouse.iceberg.erasure.delete_rows import DeletedRows, delete_rows
 from lakehouse.iceberg.erasure.remove_from_files import remove_from_files
@@ -20,7 +20,7 @@ from lakehouse.privacy.delivered_files import (
 )
 from lakehouse.privacy.erasable import Erasable, people_in
 from lakehouse.privacy.erasure import Erasure
-from lakehouse.privacy.erasure_record import ErasedFile, ErasureRecord
+from lakehouse.privacy.erasure_record import ErasureRecord
 from lakehouse.privacy.erasure_search import (
     Folders,
     folders_of_holders,
@@ -34,7 +34,7 @@ from lakehouse.privacy.places.left_folders import wait_for_spark
 from lakehouse.privacy.places.mask_files import scrub_places
 from lakehouse.privacy.places.scrubbed_place import ScrubbedPlace
 from lakehouse.privacy.recompute import find_sums, recompute_tables
-from lakehouse.privacy.requests import Unreachable
+from lakehouse.privacy.requests import RETRY_AFTER, Unreachable
 from lakehouse.privacy.sealed_values import SealedValues, seal, unseal
 from lakehouse.privacy.suppressed_people import SuppressedPerson, add_suppressed
 from lakehouse.privacy.table_values import shared_values
@@ -79,16 +79,6 @@ def remove_unseen(erasable: Erasable, folders: Folders) -> Iterator[ScrubbedPlac
             keys = {one.key for one in (*unnamed, *uploads)}
             if keys:
                 yield ScrubbedPlace(folder, "removed", files=len(keys))
-
-
-_RETRY_AFTER = timedelta(hours=1)
-"""After a conflict with a writer."""
-_CHECK_AGAIN_AFTER = timedelta(days=1)
-"""If a write has to end, or the operator to drop a tag; each attempt reads all files."""
-_NO_SUCH_FILE = (
-    "no feed that can contain the person has a delivered file with that key or SHA-256; remove a"
-    " file of another feed yourself"
-)
 
 
 def note_request(erasure: Erasure) -> None:
@@ -183,7 +173,7 @@ def erase_files(erasure: Erasure) -> None:
     """Rewrite delivered files without the rows of the people; empty unreadable files that the
     caller named.
     """
-    erasable, named = erasure.erasable, dict[str, str]()
+    erasable, emptied = erasure.erasable, set[str]()
     erasure.keep(replace(erasure.record, unreadable=()))
     for feed, holder, persons in erasable.feeds_of(erasure.persons):
         rewritten = rewrite_files(
@@ -195,9 +185,10 @@ def erase_files(erasure: Erasure) -> None:
             erase_whole=erasure.how.erase_whole,
         )
         erasure.keep(_with_files(erasure.record, rewritten))
-        for name, why in rewritten.named.items():
-            named[name] = named.get(name) or why
-    erasure.not_emptied = _not_emptied(erasure, named)
+        emptied |= rewritten.emptied
+    text = PersonText(erasure.persons)
+    remaining = [name for name in erasure.how.erase_whole if name not in emptied]
+    erasure.not_emptied = tuple(shown(text.erased(name)) for name in remaining)
     files = erasure.record.files
     if files:
         hashes = sorted({one for file in files for one in (file.sha256, file.new_sha256)})
@@ -210,22 +201,12 @@ def erase_files(erasure: Erasure) -> None:
 
 
 def _with_files(record: ErasureRecord, rewritten: FilesRewritten) -> ErasureRecord:
-    files = {(file.key, file.sha256): file for file in record.files}
-    for file in rewritten.files:
-        erased = ErasedFile(file.key, file.sha256, file.new_sha256, len(file.rows))
-        files[file.key, file.sha256] = erased
+    files = {(file.key, file.sha256): file for file in (*record.files, *rewritten.files)}
     return replace(
         record,
         files=tuple(files[key] for key in sorted(files)),
         unreadable=tuple(dict.fromkeys((*record.unreadable, *rewritten.unreadable))),
     )
-
-
-def _not_emptied(erasure: Erasure, named: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the files that were not emptied, each with the reason, without a value."""
-    text = PersonText(erasure.persons)
-    reasons = {name: named.get(name, _NO_SUCH_FILE) for name in erasure.how.erase_whole}
-    return tuple(f"{shown(text.erased(name))}: {why}" for name, why in reasons.items() if why)
 
 
 def erase_rows(erasure: Erasure) -> None:
@@ -249,22 +230,21 @@ def erase_rows(erasure: Erasure) -> None:
 
 def _with_rows(record: ErasureRecord, deleted: DeletedRows) -> ErasureRecord:
     """Add the deleted rows of a table; those of a killed call are in the commits."""
-    by_ref = dict(record.rows.get(deleted.table, {}))
+    before = record.rows.get(deleted.table, {})
+    by_ref = dict(before)
     for ref, rows in deleted.rows.items():
         by_ref[ref] = by_ref.get(ref, 0) + rows
     in_commits: dict[str, int] = {}
-    snapshots, main_snapshots = dict(record.snapshots), dict(record.main_snapshots)
+    snapshots = dict(record.snapshots)
     for erased in deleted.of_request:
         in_commits[erased.ref] = in_commits.get(erased.ref, 0) + erased.rows
         snapshots[deleted.table] = erased.snapshot_id
-        if erased.ref == MAIN:
-            main_snapshots[deleted.table] = erased.snapshot_id
     for ref, rows in in_commits.items():
         by_ref[ref] = max(by_ref.get(ref, 0), rows)
     pending = [f"{deleted.table}: {ref}: {why}" for ref, why in deleted.skipped.items()]
     former_tags = record.tags.get(deleted.table, ())
     tags = tuple(dict.fromkeys((*former_tags, *deleted.moved_tags, *deleted.dropped)))
-    has_new = main_snapshots != record.main_snapshots
+    has_new = by_ref.get(MAIN, 0) > before.get(MAIN, 0)
     return replace(
         record,
         # The new rows can be in those places too.
@@ -272,40 +252,22 @@ def _with_rows(record: ErasureRecord, deleted: DeletedRows) -> ErasureRecord:
         rows={**record.rows, deleted.table: by_ref} if by_ref else record.rows,
         snapshots=snapshots,
         tags={**record.tags, deleted.table: tags} if tags else record.tags,
-        main_snapshots=main_snapshots,
-        finished_sums=() if has_new else record.finished_sums,
         is_recomputed=record.is_recomputed and not has_new,
         pending_removals=(*record.pending_removals, *pending),
     )
 
 
 def recompute_sums(erasure: Erasure) -> None:
-    """Recompute the tables that aggregate rows of the people; each is recorded, so that the next
-    call continues after it.
-    """
+    """Recompute the tables that aggregate rows of the people; all of them after a kill."""
     record, erasable = erasure.record, erasure.erasable
     if record.is_recomputed:
         return
     deleted_rows = {table: rows[MAIN] for table, rows in record.rows.items() if rows.get(MAIN)}
     sums = find_sums(erasable, erasure.persons, deleted_rows, erasure.shared)
-
-    def keep(table: str, is_computed: bool) -> None:
-        record = erasure.record
-        recomputed = (*record.recomputed, table) if is_computed else record.recomputed
-        erasure.keep(
-            replace(
-                record,
-                recomputed=tuple(dict.fromkeys(recomputed)),
-                finished_sums=(*record.finished_sums, table),
-            )
-        )
-
-    request_id = erasure.request.request_id
-    recompute_tables(
-        erasable, request_id, sums, deleted_rows, done=record.finished_sums, on_done=keep
-    )
+    names = recompute_tables(erasable, erasure.request.request_id, sums, deleted_rows)
+    recomputed = tuple(dict.fromkeys((*record.recomputed, *names)))
     kept = sums.kept or record.kept
-    erasure.keep(replace(erasure.record, kept=kept, is_recomputed=True))
+    erasure.keep(replace(record, recomputed=recomputed, kept=kept, is_recomputed=True))
 
 
 def scrub(erasure: Erasure) -> None:
@@ -373,12 +335,12 @@ def remove_physically(erasure: Erasure) -> None:
 
 
 def _due_at(retained: Iterable[StepResult]) -> datetime:
-    now = datetime.now(UTC)
-    retry_at = (now + _RETRY_AFTER).timestamp()
-    due = [result.step_metrics.get("due_at", retry_at) for result in retained]
-    if not due:
-        return now + _CHECK_AGAIN_AFTER
-    return datetime.fromtimestamp(max(due), UTC)
+    """Return when orphans are old enough; otherwise a write has to end, or an operator has to
+    drop a tag.
+    """
+    later = datetime.now(UTC) + RETRY_AFTER
+    due = [result.step_metrics.get("due_at", later.timestamp()) for result in retained]
+    return datetime.fromtimestamp(max(due), UTC) if due else later
 
 
 def verify_all(erasure: Erasure) -> None:
@@ -396,11 +358,7 @@ def conclude(erasure: Erasure) -> None:
     """Complete a proven request, unless the owner of another place has to act."""
     unattended = erasure.record.unattended
     if unattended:
-        until = erasure.request.due_at.date()
-        unreachable = [
-            Unreachable(place.place, place.owner or "the operator of this home", until)
-            for place in unattended
-        ]
+        unreachable = [Unreachable(place.place) for place in unattended]
         erasure.audit(erasure.action("exception", counts={"places": len(unreachable)}))
         erasure.move("exception", unreachable=unreachable)
         return

@@ -4,7 +4,7 @@ From a table with one person per row, their rows are deleted. Any other table th
 from it can contain them in its sums, and so can all tables that are computed from that.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -108,34 +108,29 @@ def recompute_tables(
     request_id: str,
     sums: Sums,
     deleted: Mapping[str, int],
-    *,
-    done: Collection[str] = (),
-    on_done: Callable[[str, bool], object] = lambda *_: None,
-) -> None:
+) -> list[str]:
     """Recompute the tables with rows of a request in their sums, only in the affected partitions
-    if these are known.
+    if these are known; return those of which anything was affected.
 
     It must run before snapshots expire: their commits show the affected partitions.
 
     :param deleted: the number of rows that the request deleted from main of each table.
-    :param done: tables that are recomputed already.
-    :param on_done: called with each table, and whether anything of it was recomputed.
-    :raises LakehouseError: if a table could not be computed; the next call continues.
+    :raises LakehouseError: if a table could not be computed.
     """
-    if not set(sums.names) - set(done):
-        return
-
+    if not sums.tables:
+        return []
     definitions = erasable.make_definitions(lambda: erasable.settings)
     affected = _Affected(erasable, request_id, asset_graph(definitions), deleted, {})
+    recomputed = []
     for table in sums.tables:
         keys = affected.keys(table)
         affected.known[table.name] = keys
-        if table.name in done:
-            continue
         runs = affected.runs(table.name, keys)
         for run in runs:
             _compute(erasable, definitions, request_id, run)
-        on_done(table.name, bool(runs))
+        if runs:
+            recomputed.append(table.name)
+    return recomputed
 
 
 def _compute(
@@ -155,7 +150,7 @@ def _compute(
         raise LakehouseError(
             f"{name} could not be recomputed without the erased people; expected its run to"
             " succeed.",
-            next_step="`lakehouse alerts` shows the reason; the same call continues from here.",
+            next_step="`lakehouse alerts` shows the reason; the same call repeats it.",
         )
 
 
@@ -235,7 +230,7 @@ class _Affected:
             return None
         if any(read.by != by or read.outside for read in reads):
             return None
-        return _overlapping(self._definition(source), keys, self._definition(name))
+        return keys if self._definition(source) == self._definition(name) else None
 
     def _definition(self, name: str) -> dg.PartitionsDefinition | None:
         definition: dg.PartitionsDefinition | None
@@ -244,26 +239,3 @@ class _Affected:
 
     def _inputs(self, name: str) -> dict[str, Input]:
         return inputs_of(self.graph.get(asset_key(name)).metadata)
-
-
-def _overlapping(
-    source: dg.PartitionsDefinition | None,
-    keys: Collection[str],
-    target: dg.PartitionsDefinition | None,
-) -> Keys:
-    """Return the partitions of a table that overlap with partitions of its source."""
-
-    if source == target:
-        return keys
-    windowed = dg.TimeWindowPartitionsDefinition
-    if not isinstance(source, windowed) or not isinstance(target, windowed):
-        return None
-    if source.timezone != target.timezone:
-        return None
-    windows = [source.time_window_for_partition_key(key) for key in keys]
-    overlapping = []
-    for key in target.get_partition_keys():
-        own = target.time_window_for_partition_key(key)
-        if any(one.start < own.end and own.start < one.end for one in windows):
-            overlapping.append(key)
-    return overlapping

@@ -7,15 +7,14 @@ requested ─┬─> logically_deleted ──> pending_physical ──> verified
 import calendar
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, timedelta
-from itertools import takewhile
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal
 
 import dagster as dg
 
-from lakehouse.errors import LakehouseError, UsageError
+from lakehouse.errors import UsageError
 from lakehouse.orchestration.runs.erasure_runs import JOB, REQUEST_TAG
 from lakehouse.orchestration.runs.run_result import FINISHED
 from lakehouse.privacy.audit_chain import AuditedAction, append_actions
@@ -84,14 +83,6 @@ def allow_people(erasable: Erasable, named: Sequence[Named], *, by: str, why: st
 RequestState = Literal[
     "requested", "logically_deleted", "pending_physical", "verified", "exception", "not_found"
 ]
-_NEXT: dict[RequestState, tuple[RequestState, ...]] = {
-    "requested": ("logically_deleted", "not_found", "exception"),
-    "logically_deleted": ("pending_physical", "verified", "exception"),
-    "pending_physical": ("pending_physical", "verified", "exception"),
-    "exception": ("exception", "logically_deleted", "pending_physical", "verified"),
-    "verified": (),
-    "not_found": (),
-}
 
 
 @dataclass(frozen=True)
@@ -104,13 +95,11 @@ class RequestedPerson:
 
 @dataclass(frozen=True)
 class Unreachable:
-    """A place that can contain people of a request and cannot be erased, and who has to handle
-    it until when.
+    """A place that can contain people of a request and cannot be erased; its operator has to
+    handle it.
     """
 
     place: str
-    owner: str
-    until: date
 
 
 @dataclass(frozen=True)
@@ -133,43 +122,11 @@ class Request:
     @property
     def is_final(self) -> bool:
         """Whether nothing remains to be done."""
-        return not _NEXT[self.state]
+        return self.state in ("verified", "not_found")
 
     def is_late(self, now: datetime) -> bool:
         """Return whether it should have been done by now."""
         return not self.is_final and now > self.due_at
-
-
-def plan_transition(
-    request: Request,
-    state: RequestState,
-    now: datetime,
-    *,
-    physical_due_at: datetime | None = None,
-    unreachable: Sequence[Unreachable] = (),
-) -> Request:
-    """Return a request in another state; unchanged if it is in that state already.
-
-    :param physical_due_at: only of `pending_physical`.
-    :param unreachable: only of `exception`.
-    :raises LakehouseError: if the state cannot follow.
-    """
-    changed = replace(
-        request,
-        state=state,
-        changed_at=now,
-        physical_due_at=physical_due_at if state == "pending_physical" else None,
-        unreachable=tuple(unreachable) if state == "exception" else (),
-    )
-    if replace(changed, changed_at=request.changed_at) == request:
-        return request
-    if state not in _NEXT[request.state]:
-        expected = ", ".join(_NEXT[request.state]) or "no other, since it is final"
-        raise LakehouseError(
-            f"Request {request.request_id} is {request.state}, and cannot become {state};"
-            f" expected {expected}."
-        )
-    return changed
 
 
 def open_request(
@@ -238,10 +195,7 @@ def read_requests(settings: Settings) -> list[Request]:
 def change_request(
     settings: Settings, request_id: str, change: Callable[[Request], Request]
 ) -> Request:
-    """Change a request under a lock, and return the new state.
-
-    :param change: returns the changed request, such as by `plan_transition`.
-    """
+    """Change a request under a lock, and return the new state."""
     with _lock(settings):
         request = read_request(settings, request_id)
         changed = change(request)
@@ -286,32 +240,8 @@ def _lock(settings: Settings) -> AbstractContextManager[None]:
     return brief_lock(requests_folder(settings) / ".lock")
 
 
-FIRST_PAUSE, LONGEST_PAUSE = timedelta(minutes=15), timedelta(days=1)
-"""Pause after the last run; doubled after each further failed one."""
-_STATUS = dg.DagsterRunStatus
-_FAILED = (_STATUS.FAILURE, _STATUS.CANCELED)
-_MOST_RUNS = 20
-
-
-@dataclass(frozen=True)
-class PastRuns:
-    """The runs of a request."""
-
-    newest_id: str = ""
-    """The newest run, finished or not; empty if there is none."""
-    last_finished_at: datetime | None = None
-    failed: tuple[dg.RunRecord, ...] = ()
-    """Failed and canceled runs since the last successful one and the last change of state,
-    newest first.
-    """
-
-    @property
-    def next_at(self) -> datetime | None:
-        """When the request can be retried; None if there is no run."""
-        if self.last_finished_at is None:
-            return None
-        doublings = min(max(len(self.failed) - 1, 0), _MOST_RUNS)
-        return self.last_finished_at + min(FIRST_PAUSE * (1 << doublings), LONGEST_PAUSE)
+RETRY_AFTER = timedelta(days=1)
+"""Pause after a failed run or a conflict: each attempt reads all files."""
 
 
 def is_due(request: Request, now: datetime) -> bool:
@@ -323,23 +253,18 @@ def is_due(request: Request, now: datetime) -> bool:
     return request.state in ("requested", "logically_deleted")
 
 
-def past_runs(instance: dg.DagsterInstance, request: Request) -> PastRuns:
-    """Return the runs of a request in Dagster."""
-    filters = dg.RunsFilter(job_name=JOB, tags={REQUEST_TAG: request.request_id})
-    records = instance.get_run_records(filters, limit=_MOST_RUNS)
-    if not records:
-        return PastRuns()
-    finished = [record for record in records if record.dagster_run.status in FINISHED]
+def failed_run(instance: dg.DagsterInstance, request: Request) -> dg.RunRecord | None:
+    """Return the last finished run of a request, if it failed and the request did not change
+    since.
+    """
+    tags = {REQUEST_TAG: request.request_id}
+    filters = dg.RunsFilter(job_name=JOB, tags=tags, statuses=FINISHED)
     since = request.changed_at or request.requested_at
-
-    def is_recent_failure(record: dg.RunRecord) -> bool:
-        return record.dagster_run.status in _FAILED and finished_at(record) >= since
-
-    return PastRuns(
-        records[0].dagster_run.run_id,
-        max(map(finished_at, finished), default=None),
-        tuple(takewhile(is_recent_failure, finished)),
-    )
+    for record in instance.get_run_records(filters, limit=1):
+        is_success = record.dagster_run.status is dg.DagsterRunStatus.SUCCESS
+        if not is_success and finished_at(record) >= since:
+            return record
+    return None
 
 
 def finished_at(record: dg.RunRecord) -> datetime:

@@ -4,8 +4,8 @@ A person takes about 200 bytes of memory in each process. The file is read once,
 after it changed; a home without erased people has none.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
 from operator import itemgetter
@@ -13,11 +13,11 @@ from pathlib import Path
 
 from lakehouse.errors import LakehouseError
 from lakehouse.iceberg.catalog.catalog import Catalog
+from lakehouse.iceberg.erasure.suppression_list import ErasedIds
 from lakehouse.privacy.folder import hmac_key, privacy_folder
 from lakehouse.settings import Settings
 from lakehouse.storage.file_lock import brief_lock
 from lakehouse.storage.json_files import read_json, write_json
-from lakehouse.tables.person import person_hmac
 
 _AUDIT = "audit.gdpr_actions"
 _ERASED = ("files_rewritten", "rows_erased", "logically_deleted", "verified")
@@ -35,35 +35,7 @@ class SuppressedPerson:
     allowed_why: str = ""
 
 
-@dataclass(frozen=True)
-class SuppressedPeople:
-    """A version of the suppression list."""
-
-    version: str
-    """Identifies the file's content; empty without a file."""
-    key: bytes | None = field(repr=False)
-    erased_at: Mapping[bytes, datetime] = field(repr=False)
-    """When a person was last erased, by keyed hash."""
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether no one was erased."""
-        return not self.erased_at
-
-    def erasure_time(self, names: Iterable[str], value: str) -> datetime | None:
-        """Return when a person was erased; None if not.
-
-        :param names: all names of the id column (`Subject.names`).
-        :param value: an id, in any form.
-        """
-        if self.is_empty or self.key is None:
-            return None
-        digests = [bytes.fromhex(person_hmac(self.key, one.lower(), value)) for one in names]
-        found = [self.erased_at[digest] for digest in digests if digest in self.erased_at]
-        return max(found, default=None)
-
-
-def read_suppressed(settings: Settings) -> SuppressedPeople:
+def read_suppressed(settings: Settings) -> ErasedIds:
     """Return the list; the file is read only if it changed."""
     return _read_version(settings, _version(settings))
 
@@ -77,7 +49,7 @@ def _version(settings: Settings) -> str:
     return f"{status.st_ino}-{status.st_mtime_ns}-{status.st_size}"
 
 
-def read_audited(settings: Settings) -> SuppressedPeople:
+def read_audited(settings: Settings) -> ErasedIds:
     """Return the list after comparing it with `audit.gdpr_actions`.
 
     :raises LakehouseError: if the list is missing or older than a recorded erasure.
@@ -139,13 +111,13 @@ def _check_audited(settings: Settings, version: str, snapshot_id: int | None) ->
 
 
 @lru_cache(maxsize=1)
-def _read_version(settings: Settings, version: str) -> SuppressedPeople:
+def _read_version(settings: Settings, version: str) -> ErasedIds:
     people = _read(_file(settings)) if version else []
     people = [person for person in people if not person.allowed_by]
+    if not people:
+        return ErasedIds()
     erased_at = {bytes.fromhex(person.hmac): person.erased_at for person in people}
-    return SuppressedPeople(
-        version, hmac_key(settings, is_needed=True) if people else None, erased_at
-    )
+    return ErasedIds(hmac_key(settings, is_needed=True), erased_at)
 
 
 def _change(settings: Settings, change: Callable[[dict[str, SuppressedPerson]], None]) -> None:

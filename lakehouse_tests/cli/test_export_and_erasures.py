@@ -2,7 +2,8 @@
 
 import io
 import json
-from datetime import UTC, date, datetime
+from dataclasses import replace
+from datetime import UTC, datetime
 
 import pyarrow as pa
 import pytest
@@ -15,7 +16,6 @@ from lakehouse.privacy.requests import (
     Unreachable,
     change_request,
     open_request,
-    plan_transition,
 )
 from lakehouse.settings import Settings
 from lakehouse_tests.cli.conftest import Lakehouse
@@ -85,11 +85,11 @@ def requested(settings: Settings) -> None:
     for request_id in ("R-1", "R-2"):
         named = [Named("customer_id", "1234567890")]
         open_request(settings, request_id, named, why="They asked.", by="me", now=NOW)
-    unreachable = [Unreachable("the backup of May", "ops", date(2026, 6, 1))]
+    unreachable = (Unreachable("the backup of May"),)
     change_request(
         settings,
         "R-2",
-        lambda one: plan_transition(one, "exception", NOW, unreachable=unreachable),
+        lambda one: replace(one, state="exception", unreachable=unreachable),
     )
 
 
@@ -101,7 +101,7 @@ def test_erasures_lists_requests_and_no_values(lakehouse: Lakehouse) -> None:
     assert "2026-02-28 12:00:00Z, late" in ran.out[2]
     assert ran.out[4:] == [
         "(2 requests; 2 late)",
-        "R-2 does not reach the backup of May; ops sees to it until 2026-06-01",
+        "R-2 does not reach the backup of May; its operator has to erase it",
     ]
     assert "1234567890" not in "".join(ran.out)
 
@@ -115,7 +115,5 @@ def test_erasures_of_one_are_told_to_programs(lakehouse: Lakehouse) -> None:
         "2026-02-28T12:00:00Z",
         True,
     )
-    assert request["unreachable"] == [
-        {"place": "the backup of May", "owner": "ops", "until": "2026-06-01"}
-    ]
+    assert request["unreachable"] == [{"place": "the backup of May"}]
     assert [one["column"] for one in request["people"]] == ["customer_id"]

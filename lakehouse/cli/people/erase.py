@@ -1,6 +1,5 @@
 """`lakehouse erase`: erases data subjects on request."""
 
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +11,6 @@ from lakehouse.cli.options import by_option, parse_people, why_option
 from lakehouse.cli.output.cell_values import utc_seconds
 from lakehouse.cli.output.printing import conclude, count
 from lakehouse.orchestration.runs.erasure_runs import SENSOR
-from lakehouse.tables.quoting import shell_word, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,9 +21,7 @@ if TYPE_CHECKING:
     from lakehouse.privacy.identity import Named
     from lakehouse.privacy.places.scrubbed_place import ScrubbedPlace
     from lakehouse.privacy.run_erasure import WouldGo
-    from lakehouse.privacy.verifier.report import Finding, Report
-
-_DELIVERED = re.compile(r"^(?:s3://[^/]+/)?((?:inbox|archive|rejected)/[^/]+/.+)$", re.DOTALL)
+    from lakehouse.privacy.verifier.report import Finding
 
 
 @command("erase")
@@ -146,8 +142,6 @@ def _place(place: "ScrubbedPlace") -> str:
         parts.append(count(place.files, "file"))
     if place.why:
         parts.append(place.why.rstrip("."))
-    if place.owner:
-        parts.append(f"{place.owner} sees to it")
     return f"{place.place}: {'; '.join(parts)}"
 
 
@@ -225,46 +219,16 @@ def _state(erasure: "Erasure") -> str:
 
 def _complaints(erasure: "Erasure") -> Iterator[str]:
     for file in erasure.not_emptied:
-        yield f"--erase-whole {file}."
+        yield (
+            f"--erase-whole {file}: it was not emptied; expected the key or SHA-256 of a delivered"
+            " file that cannot be read, of a feed with people."
+        )
     yield from erasure.record.pending_removals
     if erasure.failed_search:
         yield from erasure.failed_search.as_text().splitlines()[:1]
         yield from erasure.failed_search.obstacles
-        yield from _ways_out(erasure, erasure.failed_search)
-        yield from _in_shared_folders(erasure, erasure.failed_search)
-
-
-def _ways_out(erasure: "Erasure", report: "Report") -> Iterator[str]:
-    """Yield the next step for each delivered file that prevents a proof."""
-    from lakehouse.privacy.places.scrubbed_place import ERASED
-    from lakehouse.privacy.verifier.file_part import MASK
-
-    request, home = erasure.request.request_id, erasure.erasable.settings.home
-    files = [gap.file for gap in report.gaps] + [finding.file for finding in report.findings]
-    for key in dict.fromkeys(_delivered_key(file, home) for file in files):
-        if key:
-            # A name that contains a personal value is masked in the report.
-            name = "SHA256" if MASK in key or ERASED in key else shell_word(key)
-            yield (
-                f"{shown(key)}: repair or remove it, declare the personal columns of its feed, or"
-                f" empty it: lakehouse erase --request {request} --erase-whole {name}"
-            )
-
-
-def _in_shared_folders(erasure: "Erasure", report: "Report") -> Iterator[str]:
-    """Yield the next step for files in a declared location that other homes may share."""
-    from lakehouse.privacy.erasure_search import folders_of_others
-
-    for folder in folders_of_others(erasure.erasable, erasure.record.folders):
-        if any(finding.file.startswith(f"{folder}/") for finding in report.findings):
-            yield (
-                f"{shown(folder)}: a file that no table of this home names there may be another"
-                " home's, and stays: erase the person there too, or remove it where it is"
-                " nobody's, and call this again."
-            )
-
-
-def _delivered_key(file: str, home: Path) -> str | None:
-    """Return the key of a delivered file in a report; None for other files."""
-    found = _DELIVERED.search(file.removeprefix(f"{home}/"))
-    return found[1] if found else None
+        yield (
+            "Repair or remove a delivered file that is named above, declare the personal columns of"
+            " its feed, or empty it by its key or SHA-256: lakehouse erase --request"
+            f" {erasure.request.request_id} --erase-whole FILE"
+        )

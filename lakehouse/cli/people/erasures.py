@@ -101,7 +101,7 @@ def verify(state: State, request_id: str, people: tuple[str, ...], form: str) ->
             "table": there.audit.name,
             "rows": chain.rows,
             "is_whole": chain.is_whole,
-            "why": chain.why,
+            "broken_at": chain.broken_at,
         }
         shown = {**report.as_json(), "record": record}
         click.echo(json.dumps(shown, ensure_ascii=False, indent=1))
@@ -124,8 +124,7 @@ def _list(requests: "Sequence[Request]", form: str) -> None:
         for one in request.unreachable:
             click.echo(
                 printable(
-                    f"{request.request_id} does not reach {one.place}; {one.owner} sees to it"
-                    f" until {one.until.isoformat()}"
+                    f"{request.request_id} does not reach {one.place}; its operator has to erase it"
                 )
             )
 

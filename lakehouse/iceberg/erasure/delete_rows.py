@@ -10,9 +10,10 @@ PyIceberg cannot write format 3 and ORC. There, Spark deletes the same positions
 branches and tags are reported.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from lakehouse.errors import WriteConflict
@@ -43,10 +44,14 @@ from lakehouse.tables.person import Person
 from lakehouse.tables.table import IcebergTable
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyiceberg.manifest import DataFile
     from pyiceberg.table import Table
 
 _POSITION_DELETES_IN = 2
 """The format version whose position deletes are Parquet files; before it there are none."""
+_FILES_AT_ONCE = 4
+"""Each has one row group in memory."""
 _IS_WRITTEN = "it stages a write of another host, which can be active"
 _ONLY_SPARK_WRITES = (
     "it contains rows of people, and its format version or ORC files cannot be rewritten outside"
@@ -177,7 +182,15 @@ def _attempt(
     if ref == MAIN and loaded.format_version == _POSITION_DELETES_IN:
         _delete_positions(loaded, [file for file in found if file.rows], properties)
     elif not _needs_spark(loaded, found):
-        _rewrite_files(loaded, ref, found, properties)
+        rewrite_files(
+            loaded,
+            ref,
+            [(file.file, file.omitted) for file in found],
+            {file for rows in found for file in rows.delete_files},
+            DeletedPositions(loaded),
+            properties,
+            operation="overwrite" if any(file.rows for file in found) else "replace",
+        )
     elif ref == MAIN:
         _delete_by_spark(engine, table.name, found, properties)
     elif is_blocked(ref):
@@ -201,27 +214,36 @@ def _delete_positions(
     )
 
 
-def _rewrite_files(
-    loaded: "Table", ref: str, found: Sequence[FileRows], properties: Mapping[str, str]
+def rewrite_files(
+    loaded: "Table",
+    ref: str,
+    files: "Sequence[tuple[DataFile, pa.Array[Any]]]",
+    delete_files: "Collection[DataFile]",
+    deletes: DeletedPositions,
+    properties: Mapping[str, str],
+    *,
+    operation: str,
 ) -> None:
-    """Rewrite the files of a branch or tag without these and earlier deleted rows."""
-    rewritten = [rewrite_without(loaded, file.file, file.omitted) for file in found]
-    delete_files = {file for rows in found for file in rows.delete_files}
-    tasks = planned_files(loaded, loaded.metadata.refs[ref].snapshot_id) if delete_files else []
-    remaining = {task.file.file_path for task in tasks} - {one.file.file_path for one in found}
-    unneeded = DeletedPositions(loaded).unneeded(delete_files, remaining)
-    has_visible_rows = any(file.rows for file in found)
-    commit_files(
-        loaded,
-        ref,
-        FileChange(
-            added=[file for file in rewritten if file is not None],
-            removed=[*(rows.file for rows in found), *unneeded],
-        ),
-        properties,
-        operation="overwrite" if has_visible_rows else "replace",
-        rewrites_manifests=True,
+    """Rewrite data files of a branch or tag without some rows, in one commit.
+
+    :param files: with the positions of all rows to omit.
+    :param delete_files: removed too if they apply to no remaining file.
+    """
+    remaining: set[str] = set()
+    if delete_files:
+        tasks = planned_files(loaded, loaded.metadata.refs[ref].snapshot_id)
+        rewritten_paths = {file.file_path for file, _ in files}
+        remaining = {task.file.file_path for task in tasks} - rewritten_paths
+    unneeded = deletes.unneeded(delete_files, remaining)
+    if not files and not unneeded:
+        return
+    with ThreadPoolExecutor(_FILES_AT_ONCE) as pool:
+        rewritten = list(pool.map(lambda one: rewrite_without(loaded, *one), files))
+    change = FileChange(
+        added=[file for file in rewritten if file is not None],
+        removed=[*(file for file, _ in files), *unneeded],
     )
+    commit_files(loaded, ref, change, properties, operation=operation, rewrites_manifests=True)
 
 
 def _needs_spark(loaded: "Table", files: Sequence[FileRows]) -> bool:

@@ -5,7 +5,6 @@ expire, and unreferenced files are removed. A repeated call continues.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from types import MappingProxyType
@@ -18,11 +17,11 @@ from lakehouse.iceberg.commit.branch import is_audit
 from lakehouse.iceberg.commit.kept_watermarks import carried_properties, carry_watermarks
 from lakehouse.iceberg.commit.snapshot_properties import commit_without_rows
 from lakehouse.iceberg.erasure.commit_files import FileChange, commit_files, has_removed_entries
+from lakehouse.iceberg.erasure.delete_rows import rewrite_files
 from lakehouse.iceberg.erasure.erasure_commits import erasure_properties
 from lakehouse.iceberg.erasure.find_rows import planned_files
 from lakehouse.iceberg.erasure.position_deletes import DeletedPositions, live_delete_files
 from lakehouse.iceberg.erasure.remove_unnamed import STEP, remove_unnamed, require_not_written
-from lakehouse.iceberg.erasure.rewritten_file import rewrite_without
 from lakehouse.iceberg.metadata.manifests import read_files, read_manifests
 from lakehouse.iceberg.metadata.snapshots import MAIN, History, history_of, read_history
 from lakehouse.iceberg.read.stale_tables import has_news
@@ -50,8 +49,6 @@ if TYPE_CHECKING:
 
 _CLEAN: StepName = "clean_manifests"
 _REWRITE: StepName = "rewrite_erased_files"
-_FILES_AT_ONCE = 4
-"""Each has one row group in memory."""
 
 
 def rewrite_erased_files(engine: Engine, table: str, request: str) -> StepResult:
@@ -92,24 +89,14 @@ def _rewrite_chunk(
     assert history.main is not None
     tasks = planned_files(loaded, history.main.snapshot_id)
     chunk = _first_chunk([task for task in tasks if len(deletes.of(task))])
-    rewritten_paths = {task.file.file_path for task in chunk}
-    remaining = {task.file.file_path for task in tasks} - rewritten_paths
-    delete_files = live_delete_files(loaded, history.main.snapshot_id)
-    unneeded = deletes.unneeded(delete_files, remaining)
-    if not chunk and not unneeded:
-        return []
-    with ThreadPoolExecutor(_FILES_AT_ONCE) as pool:
-        rewritten = pool.map(
-            lambda task: rewrite_without(loaded, task.file, deletes.of(task)), chunk
-        )
-        added = [file for file in rewritten if file is not None]
-    commit_files(
+    rewrite_files(
         loaded,
         MAIN,
-        FileChange(added, [*(task.file for task in chunk), *unneeded]),
+        [(task.file, deletes.of(task)) for task in chunk],
+        live_delete_files(loaded, history.main.snapshot_id),
+        deletes,
         erasure_properties(history, MAIN, request, 0),
         operation="replace",
-        rewrites_manifests=True,
     )
     return chunk
 

@@ -9,12 +9,12 @@ import hashlib
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.frames.frames import arrow_to_spark
 from lakehouse.iceberg.read.inputs import Input
 from lakehouse.tables.casts import Cast
-from lakehouse.tables.person import INTEGER, names_of
+from lakehouse.tables.person import INTEGER, names_of, person_hmac
 from lakehouse.tables.quoting import identifier, literal
 from lakehouse.tables.table import IcebergTable
 
@@ -33,34 +33,26 @@ the next line.
 _SPACE = f"^{_BLANK}|{_BLANK}$"
 
 
-class ErasedIds(Protocol):
-    """The ids of erased data subjects, as keyed hashes."""
+@dataclass(frozen=True)
+class ErasedIds:
+    """The ids of erased data subjects, as keyed hashes; none by default."""
 
-    @property
-    def key(self) -> bytes | None:
-        """Key of the hashes; None if no one was erased."""
-
-    @property
-    def erased_at(self) -> Mapping[bytes, datetime]:
-        """When data subjects were erased, by keyed hash."""
+    key: bytes | None = field(default=None, repr=False)
+    """Key of the hashes; None if no one was erased."""
+    erased_at: Mapping[bytes, datetime] = field(default_factory=dict, repr=False)
+    """When a data subject was last erased, by keyed hash."""
 
     def erasure_time(self, names: Iterable[str], value: str) -> datetime | None:
         """Return when a data subject was erased; None if not.
 
         :param names: all names of the subject column in any table.
+        :param value: an id, in any form.
         """
-
-
-@dataclass(frozen=True)
-class _NoIds:
-    key: bytes | None = None
-    erased_at: Mapping[bytes, datetime] = field(default_factory=dict)
-
-    def erasure_time(self, names: Iterable[str], value: str) -> datetime | None:  # noqa: ARG002
-        return None
-
-
-_NO_IDS = _NoIds()
+        if self.key is None:
+            return None
+        digests = [bytes.fromhex(person_hmac(self.key, one.lower(), value)) for one in names]
+        found = [self.erased_at[digest] for digest in digests if digest in self.erased_at]
+        return max(found, default=None)
 
 
 @dataclass(frozen=True)
@@ -78,7 +70,7 @@ class RowTimestamp:
 class SuppressionList:
     """Erased data subjects, and the columns that identify them; empty by default."""
 
-    read: Callable[[], ErasedIds] = lambda: _NO_IDS
+    read: Callable[[], ErasedIds] = ErasedIds
     """Reads the current ids: a person can be erased while a run is active."""
     tables: Mapping[str, IcebergTable] = field(default_factory=dict)
     """The declared tables, by name."""

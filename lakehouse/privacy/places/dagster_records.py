@@ -1,7 +1,7 @@
 """Dagster's records of runs, checks and ticks that contain a value are deleted by its own API."""
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -10,14 +10,11 @@ from typing import Any
 
 from dagster import AssetKey, DagsterInstance
 
+from lakehouse.iceberg.erasure.arrow_ids import text_of
 from lakehouse.orchestration.runs.instance import open_instance
 from lakehouse.privacy.places.scrubbed_place import ScrubbedPlace
-from lakehouse.privacy.verifier.columns import HeldColumns
-from lakehouse.privacy.verifier.file_part import FilePart, SearchState
-from lakehouse.privacy.verifier.record_search import RecordFields
-from lakehouse.privacy.verifier.search import by_values
+from lakehouse.privacy.verifier.record_search import unpacked
 from lakehouse.settings import Settings
-from lakehouse.tables.person import Person
 from lakehouse.tables.quoting import identifier
 
 _BATCH_ROWS = 500
@@ -43,23 +40,16 @@ class _Records:
 
 
 def delete_dagster_records(
-    settings: Settings, persons: Sequence[Person], shared: Sequence[str], *, is_dry: bool
+    settings: Settings, has_values: Callable[[bytes], bool], *, is_dry: bool
 ) -> Iterator[ScrubbedPlace]:
     """Delete the records with values of persons; those of an unfinished run are left.
 
     Of an asset whose last materialization or check contains a value, the history is wiped.
     """
-    columns = [
-        HeldColumns(
-            (), {person.subject: frozenset()}, dict.fromkeys(person.personal, frozenset())
-        )
-        for person in persons
-    ]
-    state = by_values(persons, columns, shared)
     records = _Records()
     for file in sorted(settings.dagster_home.rglob("*.db")):
         try:
-            _find_records(file, state, records)
+            _find_records(file, has_values, records)
         except sqlite3.Error as error:
             why = f"SQLite could not read it: {type(error).__name__}."
             name = str(file.relative_to(settings.home))
@@ -77,18 +67,24 @@ def delete_dagster_records(
         yield ScrubbedPlace(f"Dagster's table {table}", "not reached", files=1, why=why)
 
 
-def _find_records(file: Path, state: SearchState, records: _Records) -> None:
+def _find_records(file: Path, has_values: Callable[[bytes], bool], records: _Records) -> None:
     with closing(connect(file)) as connection:
         query = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"
         for (table,) in connection.execute(query).fetchall():
-            part = FilePart(state, "", "", "", state.names.anywhere)
             cursor = connection.execute(f"SELECT * FROM {identifier(table)}")
             columns = [column[0] for column in cursor.description]
             while rows := cursor.fetchmany(_BATCH_ROWS):
-                found = [dict(zip(columns, row, strict=True)) for row in rows]
-                for record in found if _contain_values(part, found) else ():
-                    if _contain_values(part, [record]):
-                        _add(records, table, record)
+                # Most batches contain none, and are searched at once.
+                found = has_values(b"\0".join(map(_content, rows)))
+                for row in rows if found else ():
+                    if has_values(_content(row)):
+                        _add(records, table, dict(zip(columns, row, strict=True)))
+
+
+def _content(row: tuple[Any, ...]) -> bytes:
+    """Return the values of a record as text."""
+    texts = [text_of(unpacked(value)) or "" for value in row]
+    return "\0".join(texts).encode("utf-8", "surrogateescape")
 
 
 def connect(file: Path) -> sqlite3.Connection:
@@ -101,15 +97,6 @@ def connect(file: Path) -> sqlite3.Connection:
     )
     connection.text_factory = lambda text: text.decode("utf-8", "surrogateescape")
     return connection
-
-
-def _contain_values(part: FilePart, records: Sequence[dict[str, Any]]) -> bool:
-    before = part.state.residues.total()
-    fields = RecordFields(part)
-    for record in records:
-        fields.add_row(record)
-    fields.flush()
-    return part.state.residues.total() > before
 
 
 def _add(records: _Records, table: str, record: dict[str, Any]) -> None:

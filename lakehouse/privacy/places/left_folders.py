@@ -2,10 +2,11 @@
 
 import math
 import shutil
+import stat
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -34,14 +35,10 @@ _AD_HOC_SECONDS = 3600.0
 _WITHOUT_ROWS = (".so", ".lck")
 _RELEASE_SECONDS = 10.0
 _PAUSE_SECONDS = 0.2
-_OF_SPARK = "Spark uses it, and removes it when it ends, or within an hour."
-_OF_A_WRITE = (
-    "A write on a cluster uses these rows, and removes them when it ends. Those of a write that was"
-    " killed on another host are removed after seven days."
+_IS_BUSY = (
+    "A process or another host can use it, and removes it when it ends. After a kill, it is removed"
+    " after an hour (copies of files), a day (staged files, jobs) or a week (writes on a cluster)."
 )
-_OF_A_COPY = "`lakehouse ingest --path` may read these copies; they are removed after an hour."
-_OF_ANOTHER_HOST = "An ingest of another host may read them; they are removed after a day."
-_OF_A_JOB = "A run of a job of AWS may read it, and removes it; otherwise after a day."
 
 
 def is_of_a_process(settings: Settings, path: Path) -> bool:
@@ -58,9 +55,8 @@ class _Folder(NamedTuple):
     place: str
     files: int
     remove: Callable[[], object]
-    why_busy: str = ""
-    """Why it is not removed; empty if no process uses it."""
-    owner: str = ""
+    is_busy: bool = False
+    """Whether a process can use it."""
     feed: str = ""
     """The feed whose lock is needed to remove it."""
 
@@ -87,8 +83,8 @@ def remove_left_folders(
 
 def _remove(settings: Settings, folder: _Folder, *, is_dry: bool) -> ScrubbedPlace:
     name, files = folder.place, folder.files
-    if folder.why_busy:
-        return ScrubbedPlace(name, "busy", files=files, why=folder.why_busy, owner=folder.owner)
+    if folder.is_busy:
+        return ScrubbedPlace(name, "busy", files=files, why=_IS_BUSY)
     feed = folder.feed
     lock = feed_lock(feed, settings.home, wait_seconds=0) if feed else nullcontext()
     try:
@@ -96,8 +92,7 @@ def _remove(settings: Settings, folder: _Folder, *, is_dry: bool) -> ScrubbedPla
             if not is_dry:
                 folder.remove()
     except TableBusy as error:
-        owner = f"the ingest of {feed}"
-        return ScrubbedPlace(name, "busy", files=files, why=str(error), owner=owner)
+        return ScrubbedPlace(name, "busy", files=files, why=str(error))
     except OSError:
         why = "It cannot be removed."
         return ScrubbedPlace(name, "not reached", files=files, why=why)
@@ -109,8 +104,7 @@ def _temporary(settings: Settings, erased_at: datetime | None) -> Iterator[_Fold
         process, name = process_of(folder), _name(settings, folder)
         remove = partial(_remove_folder, folder)
         if process is not None and process.is_alive:
-            owner = f"process {process.pid} on {process.host}"
-            yield _Folder(name, len(_older(folder, erased_at)), remove, _OF_SPARK, owner)
+            yield _Folder(name, len(_older(folder, erased_at)), remove, is_busy=True)
         elif process is not None:
             yield _Folder(name, len(_files_with_rows(folder)), remove)
 
@@ -136,15 +130,15 @@ def _in_bucket(settings: Settings) -> Iterator[_Folder]:
             remove = partial(bucket.remove_left, feed)
             yield _Folder(place, len(items), remove, feed=feed)
         else:
-            why = "" if all(map(is_left, items)) else _OF_ANOTHER_HOST
-            yield _Folder(place, len(items), partial(bucket.remove_old, f"{place}/"), why)
+            remove = partial(bucket.remove_old, f"{place}/")
+            yield _Folder(place, len(items), remove, is_busy=not all(map(is_left, items)))
     runs: dict[str, list[StoredObject]] = defaultdict(list)
     for version in bucket.store.all_versions(RUNS):
         runs[version.key.removeprefix(RUNS).partition("/")[0]].append(version)
     for run, versions in sorted(runs.items()):
-        why = "" if all(map(is_left, versions)) else _OF_A_JOB
         remove = partial(bucket.store.remove_versions, versions)
-        yield _Folder(f"{RUNS}{run}", len(versions), remove, why, "a job's run")
+        is_busy = not all(map(is_left, versions))
+        yield _Folder(f"{RUNS}{run}", len(versions), remove, is_busy)
 
 
 def _kept(settings: Settings, erased_at: datetime | None) -> Iterator[_Folder]:
@@ -156,17 +150,17 @@ def _kept(settings: Settings, erased_at: datetime | None) -> Iterator[_Folder]:
         if folder.is_left or not files:
             yield _Folder(place, files, partial(_remove_kept, folder))
         elif erased_at is None or folder.begun_at <= erased_at:
-            yield _Folder(place, files, partial(_remove_kept, folder), _OF_A_WRITE, "a write")
+            yield _Folder(place, files, partial(_remove_kept, folder), is_busy=True)
 
 
 def _copied(settings: Settings) -> Iterator[_Folder]:
     for folder in _folders(settings.home):
         if folder.name.startswith(_AD_HOC):
             files = _files_with_rows(folder)
-            age_seconds = time.time() - max(map(_changed_at, [folder, *files]))
-            why = "" if age_seconds > _AD_HOC_SECONDS else _OF_A_COPY
-            remove = partial(_remove_folder, folder)
-            yield _Folder(_name(settings, folder), len(files), remove, why)
+            changed_at = max([folder.stat().st_mtime, *files.values()])
+            age_seconds = time.time() - changed_at
+            remove, is_busy = partial(_remove_folder, folder), age_seconds <= _AD_HOC_SECONDS
+            yield _Folder(_name(settings, folder), len(files), remove, is_busy)
 
 
 def _remove_folder(folder: Path) -> None:
@@ -208,7 +202,9 @@ def _is_in_use(folder: Path) -> bool:
 def _older(folder: Path, erased_at: datetime | None) -> list[Path]:
     """Return the files with rows that were written until a timestamp; all if there is none."""
     latest = erased_at.timestamp() if erased_at else math.inf
-    return [file for file in _files_with_rows(folder) if _changed_at(file) <= latest]
+    return [
+        file for file, changed_at in _files_with_rows(folder).items() if changed_at <= latest
+    ]
 
 
 def _folders(parent: Path) -> list[Path]:
@@ -217,30 +213,19 @@ def _folders(parent: Path) -> list[Path]:
     return sorted(path for path in parent.iterdir() if path.is_dir() and not path.is_symlink())
 
 
-def _files_with_rows(folder: Path) -> list[Path]:
-    """Return the files that can contain rows: neither libraries nor code for executors."""
-    return [
-        file
-        for file in sorted(folder.rglob("*"))
-        if file.is_file()
-        and file.suffix not in _WITHOUT_ROWS
-        and not is_code_zip(file.name)
-        and _size(file)
-    ]
-
-
-def _size(file: Path) -> int:
-    try:
-        return file.stat().st_size
-    except FileNotFoundError:
-        return 0
-
-
-def _changed_at(path: Path) -> float:
-    try:
-        return path.stat().st_mtime
-    except FileNotFoundError:
-        return time.time()
+def _files_with_rows(folder: Path) -> dict[Path, float]:
+    """Return the files that can contain rows, neither libraries nor code for executors, and when
+    each was changed.
+    """
+    changed_at = {}
+    for file in sorted(folder.rglob("*")):
+        if file.suffix in _WITHOUT_ROWS or is_code_zip(file.name):
+            continue
+        with suppress(FileNotFoundError):
+            status = file.stat()
+            if stat.S_ISREG(status.st_mode) and status.st_size:
+                changed_at[file] = status.st_mtime
+    return changed_at
 
 
 def _name(settings: Settings, folder: Path) -> str:

@@ -90,27 +90,19 @@ def _storage(
         {configured["class"]: configured.get("config")} if "class" in configured else configured
     )
     for kind, config in kinds.items():
-        folder = (config or {}).get("base_dir")
-        if kind.startswith(_IN_FOLDERS) and _is_in_home(settings, folder):
-            continue
-        location = f" in {folder}" if isinstance(folder, str) else ""
-        yield _not_reached(
-            f"{name} of Dagster: {kind}{location}",
-            "dagster.yaml puts it outside of the home, with runs, events, checks or logs.",
-        )
-
-
-def _is_in_home(settings: Settings, folder: Any) -> bool:
-    """Whether a folder is below the home, as it is by default; unknown from the environment."""
-    if folder is None:
-        return True
-    return isinstance(folder, str) and Path(folder).resolve().is_relative_to(
-        settings.home.resolve()
-    )
+        folder = (config or {}).get("base_dir", str(settings.home))
+        # It can be set by a variable of the environment.
+        path = Path(folder if isinstance(folder, str) else "/").resolve()
+        is_in_home = path.is_relative_to(settings.home.resolve())
+        if not (kind.startswith(_IN_FOLDERS) and is_in_home):
+            yield _not_reached(
+                f"{name} of Dagster: {kind}",
+                "dagster.yaml puts it outside of the home, with runs, events, checks or logs.",
+            )
 
 
 def _not_reached(place: str, why: str) -> ScrubbedPlace:
-    return ScrubbedPlace(place, "not reached", why=why, owner="who operates it")
+    return ScrubbedPlace(place, "not reached", why=why)
 
 
 _NAMED_VALUE = rb"""(?<![A-Za-z0-9_])%b\\*["'`]?\s{0,3}(?:==?|=>|:)\s{0,3}\\*["'`]?"""
@@ -142,12 +134,16 @@ class ValueMasker:
         people = [*persons, Person("masked", frozenset(masks))]
         self._search = ByteSearch(SearchedValues(people, shared))
         self._margin = max(_MARGIN_BYTES, 2 * self._search.margin)
-        self.short_values = {value for value in values if not is_distinctive(value)}
+        short_values = {value for value in values if not is_distinctive(value)}
         self._short = [
-            _named_value(column, texts & self.short_values)
+            _named_value(column, texts & short_values)
             for column, texts in by_column.items()
-            if texts & self.short_values
+            if texts & short_values
         ]
+
+    def has_values(self, content: bytes) -> bool:
+        """Return whether bytes contain a value."""
+        return bool(self._ranges(content))
 
     def masked(self, content: bytes) -> bytes:
         """Return bytes without the values."""
@@ -268,7 +264,8 @@ def scrub_places(
     masker = ValueMasker(people, shared, masking_keys_in_use(settings))
     places = list(remove_left_folders(settings, erased_at, is_dry=is_dry))
     # Before logs and alerts, which monitoring would write again from Dagster's records.
-    places += delete_dagster_records(settings, people, list(shared), is_dry=is_dry)
+    values = ValueMasker(people, shared, ())
+    places += delete_dagster_records(settings, values.has_values, is_dry=is_dry)
     alert_files = [settings.home / FILE_NAME, state_file(settings), reports_file(settings)]
     for file in _home_files(settings, settings.home):
         if file not in alert_files:
@@ -276,7 +273,7 @@ def scrub_places(
     alerts = _scrub_alerts(settings, masker, filter(Path.is_file, alert_files), is_dry=is_dry)
     if any(place.values for place in alerts):
         places += sent_alerts(settings)
-    return (*places, *alerts, *places_elsewhere(settings), *_short_values(masker))
+    return (*places, *alerts, *places_elsewhere(settings))
 
 
 def _scrub_alerts(
@@ -370,18 +367,6 @@ def _values_in_database(masker: ValueMasker, file: Path) -> int:
 def _erased(name: str, values: int) -> Iterator[ScrubbedPlace]:
     if values:
         yield ScrubbedPlace(name, "erased", values)
-
-
-def _short_values(masker: ValueMasker) -> Iterator[ScrubbedPlace]:
-    if count := len(masker.short_values):
-        yield ScrubbedPlace(
-            "values that are not distinctive",
-            "kept",
-            why=(
-                f"{count} are short, or integers of few digits: they were masked after the name"
-                " of their column, and are proved by column reads."
-            ),
-        )
 
 
 def _name(settings: Settings, masker: ValueMasker, file: Path) -> str:

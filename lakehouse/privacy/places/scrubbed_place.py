@@ -6,10 +6,9 @@ from typing import Literal
 ERASED = "[erased]"
 """Replaces a value."""
 
-Outcome = Literal["erased", "removed", "kept", "busy", "not reached"]
-"""`erased`: values were overwritten. `removed`: files were deleted. `kept`: values that cannot be
-distinguished stay. `busy`: another process uses it, and the next call does the rest. `not
-reached`: the owner has to erase it.
+Outcome = Literal["erased", "removed", "busy", "not reached"]
+"""`erased`: values were overwritten. `removed`: files were deleted. `busy`: another process uses
+it, and the next call does the rest. `not reached`: its operator has to erase it.
 """
 
 
@@ -28,10 +27,8 @@ class ScrubbedPlace:
     files: int = 0
     """The number of files that were removed, or could not be searched."""
     why: str = ""
-    owner: str = ""
-    """The person or process that has to do the rest."""
 
     @property
     def is_done(self) -> bool:
         """Whether the place contains nothing of the person any more, as far as is known."""
-        return self.outcome in ("erased", "removed", "kept")
+        return self.outcome in ("erased", "removed")

@@ -3,22 +3,18 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
-from decimal import Decimal
 from functools import cached_property
 from typing import Any, NamedTuple, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakehouse.iceberg.erasure.arrow_ids import is_id_among
+from lakehouse.iceberg.erasure.arrow_ids import is_id_among, text_of
 from lakehouse.privacy.verifier.values import SearchedValues, ValueLabel
 from lakehouse.tables.person import folded, normal_id, person_hmac
 
 _LOCATION_SUFFIX = r"(-[0-9a-f-]{32,36})?"
 """The unique end of a table's location."""
-_COMMON_NAMES = frozenset({"id", "key", "name", "value"})
-"""Fields of many files, which identify no one outside of rows."""
 
 
 class DeclaredColumn(NamedTuple):
@@ -52,14 +48,10 @@ class ColumnNames:
 
     tables: Sequence[HeldColumns]
 
-    def of(self, key: str) -> tuple[Names, Mapping[int, str]] | None:
-        """Return the names and field ids of a table's file; None for other files."""
-        return next((names for pattern, names in self._by_folder if pattern.match(key)), None)
-
-    @cached_property
-    def anywhere(self) -> Names:
-        """The names that identify a person in a file of no table."""
-        return without_common_names(_names(self.tables))
+    def of(self, key: str) -> tuple[Names, Mapping[int, str]]:
+        """Return the names and field ids of a table's or feed's file; none for other files."""
+        known = (names for pattern, names in self._by_folder if pattern.match(key))
+        return next(known, ({}, {}))
 
     @cached_property
     def _by_folder(self) -> list[tuple[re.Pattern[str], tuple[Names, dict[int, str]]]]:
@@ -76,11 +68,6 @@ class ColumnNames:
             pattern = re.compile(f"{re.escape(folder)}{_LOCATION_SUFFIX}/")
             by_folder.append((pattern, (_names(tables[folder]), fields)))
         return by_folder
-
-
-def without_common_names(names: Names) -> Names:
-    """Return the names that identify a person wherever they are."""
-    return {name: columns for name, columns in names.items() if name not in _COMMON_NAMES}
 
 
 def _names(tables: Iterable[HeldColumns]) -> Names:
@@ -192,26 +179,4 @@ def column_texts(values: Any) -> pa.StringArray:
         return cast(pa.StringArray, values)
     if pa.types.is_large_string(kind) or pa.types.is_integer(kind):
         return cast(pa.StringArray, values.cast(pa.string()))
-    return pa.array(map(spark_text, values.to_pylist()), pa.string())
-
-
-def spark_text(value: Any) -> str | None:
-    """Return a value as Spark casts it to a string; timestamps in UTC."""
-    if value is None:
-        return None
-    if isinstance(value, str | bytes):
-        content = value.encode("utf-8", "replace") if isinstance(value, str) else value
-        return content.decode("utf-8", "replace")
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, Decimal):
-        return f"{value:f}"
-    if isinstance(value, datetime):
-        local = value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
-        return local.isoformat(sep=" ", timespec="microseconds").rstrip("0").rstrip(".")
-    if isinstance(value, date):
-        return value.isoformat()
-    if isinstance(value, float):
-        # pandas stores an id in a column with gaps as 7.0.
-        return f"{value:.0f}" if value.is_integer() else repr(value)
-    return str(value)
+    return pa.array(map(text_of, values.to_pylist()), pa.string())

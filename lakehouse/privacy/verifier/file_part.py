@@ -1,7 +1,7 @@
 """A file of a search, or a part of it, and what the search found."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -22,6 +22,7 @@ from lakehouse.privacy.verifier.report import Finding, Gap, NotProved
 from lakehouse.privacy.verifier.values import ByteSearch, Hit, ValueLabel
 
 MASK = "[value]"
+_DELIVERED = ("inbox", "archive", "rejected", "staging")
 
 
 @dataclass
@@ -46,7 +47,6 @@ class FilePart:
     """A file that is searched, or a part of it."""
 
     state: SearchState
-    place: str
     file: str
     """Its name in the report, without values."""
     key: str
@@ -67,6 +67,11 @@ class FilePart:
         """Return the unpacked content of this part."""
         return replace(self.within(name), key=key, depth=self.depth + 1, path=None)
 
+    @property
+    def is_delivered(self) -> bool:
+        """Whether it is a file as it was delivered, whose header or fields name its columns."""
+        return self.key.partition("/")[0] in _DELIVERED
+
     def column_name(self, name: str, field_id: Any) -> str:
         """Return the declared name of a column of a data file."""
         return name if field_id is None else self.fields.get(int(field_id), name)
@@ -74,9 +79,7 @@ class FilePart:
     def add_finding(self, label: ValueLabel, how: str, column: str = "") -> None:
         """Add a finding."""
         findings = self.state.shared if label.is_shared else self.state.residues
-        finding = Finding(
-            self.place, self.file, label.kind, how, label.person, self.inside, column
-        )
+        finding = Finding(self.file, label.kind, how, label.person, self.inside, column)
         findings[finding] += 1
 
     def add_gap(self, gap: Gap, what: str, *, is_blocking: bool = True) -> None:
@@ -116,23 +119,17 @@ class FilePart:
             for label in self.state.matcher.match(column, texts):
                 self.add_finding(label, how, ".".join(path))
 
-    def compare_values(
-        self, path: Sequence[str], values: Iterable[str], how: str = "column"
-    ) -> None:
-        """Compare the values of a declared field of JSON, CSV or SQLite."""
-        self.compare(path, pa.array(values, pa.string()), how)
-
-    def search_column(self, path: tuple[str, ...], values: Any, how: str = "column") -> None:
+    def search_column(self, path: tuple[str, ...], values: Any) -> None:
         """Search a decoded column and the columns nested in it."""
         for leaf, column in leaf_columns(path, values):
-            self._search_leaf(leaf, pc.unique(column), how)
+            self._search_leaf(leaf, pc.unique(column))
 
-    def _search_leaf(self, path: tuple[str, ...], values: Any, how: str) -> None:
+    def _search_leaf(self, path: tuple[str, ...], values: Any) -> None:
         block = text_block(values) if self.state.search else None
         if block is not None:
             self.search_bytes(block, ".".join(path))
         if self.declared(path):
-            self.compare(path, column_texts(values), how)
+            self.compare(path, column_texts(values))
         elif self.state.integers and pa.types.is_integer(values.type):
             known = pa.array(list(self.state.integers), pa.int64())
             wide = values.cast(pa.int64(), safe=False)

@@ -2,17 +2,12 @@
 
 import codecs
 import gzip
-import json
 import re
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from datetime import date, timedelta
-from decimal import Decimal
+from collections.abc import Callable, Iterable, Mapping
 from io import IOBase
 from typing import Any, BinaryIO, cast
-from uuid import UUID
 
 import fastavro
 import pyarrow as pa
@@ -20,26 +15,12 @@ import pyarrow.parquet as pq
 from pyarrow import orc
 
 from lakehouse.privacy.verifier.file_part import FilePart
-from lakehouse.privacy.verifier.places import DELIVERED_PLACES
 from lakehouse.privacy.verifier.record_search import (
     RecordFields,
     read_csv,
     read_json,
     read_sqlite,
 )
-
-_Path = tuple[str, ...]
-_Column = tuple[_Path, str]
-"""Path and type."""
-
-
-@dataclass(frozen=True)
-class _ManifestHeader:
-    """The columns of the bounds and partitions in a manifest."""
-
-    fields: Mapping[int, _Column]
-    partitions: tuple[_Column | None, ...]
-    """None for a transform other than identity."""
 
 
 def read_avro(file: BinaryIO, size_bytes: int, part: FilePart) -> None:  # noqa: ARG001
@@ -49,7 +30,7 @@ def read_avro(file: BinaryIO, size_bytes: int, part: FilePart) -> None:  # noqa:
     """
     reader = fastavro.block_reader(file)
     schema = cast(dict[str, Any], reader.writer_schema)
-    header = _read_header(reader.metadata)
+    is_manifest = "partition-spec" in reader.metadata
     is_manifest_list = schema.get("name") == "manifest_file"
     names = {
         field["name"]: part.column_name(field["name"], field.get("field-id"))
@@ -58,77 +39,28 @@ def read_avro(file: BinaryIO, size_bytes: int, part: FilePart) -> None:  # noqa:
     fields = RecordFields(part)
     for block in reader:
         part.search_bytes(block.bytes_.getvalue())  # type: ignore[attr-defined]
-        for record in () if is_manifest_list else block:
-            if header is not None:
-                for path, bound in _bounds(cast(dict[str, Any], record), header):
-                    part.search_column(path, pa.array([bound]), "bound")
+        for record in cast(Iterable[dict[str, Any]], () if is_manifest_list else block):
+            if is_manifest:
+                _add_entry(record["data_file"], part, fields)
             elif isinstance(record, dict):
                 fields.add_row({names[name]: value for name, value in record.items()})
     fields.flush()
 
 
-def _read_header(metadata: Mapping[str, str]) -> _ManifestHeader | None:
-    """Return the header of a manifest; None for another Avro file."""
-    if "schema" not in metadata or "partition-spec" not in metadata:
-        return None
-    fields = dict(_fields(json.loads(metadata["schema"]), ()))
-    spec = json.loads(metadata["partition-spec"])
-    partitions = (
-        fields.get(field["source-id"]) if field["transform"] == "identity" else None
-        for field in (spec["fields"] if isinstance(spec, dict) else spec)
-    )
-    return _ManifestHeader(fields, tuple(partitions))
-
-
-def _bounds(entry: Mapping[str, Any], header: _ManifestHeader) -> Iterator[tuple[_Path, Any]]:
-    """Yield the values of columns in an entry of a manifest."""
-    data_file = entry.get("data_file") or {}
+def _add_entry(data_file: Mapping[str, Any], part: FilePart, fields: RecordFields) -> None:
+    """Add the partition and the bounds in an entry of a manifest."""
+    fields.add_row(data_file["partition"])
     for name in ("lower_bounds", "upper_bounds"):
         # Avro stores a map with integer keys as a list of pairs.
         for pair in data_file.get(name) or ():
-            path, kind = header.fields.get(pair["key"], ((), "binary"))
-            yield path, _bound(pair["value"], kind)
-    partition = data_file.get("partition") or {}
-    # Avro escapes the names, so they are matched by position.
-    for value, column in zip(partition.values(), header.partitions, strict=True):
-        if column and value is not None:
-            yield column[0], value
-
-
-def _fields(kind: Any, path: _Path) -> Iterator[tuple[int, _Column]]:
-    """Yield the fields of an Iceberg schema by id, nested ones too."""
-    if not isinstance(kind, dict):
-        return
-    for field in kind.get("fields", ()):
-        inner = (*path, field["name"])
-        yield field["id"], (inner, str(field["type"]))
-        yield from _fields(field["type"], inner)
-    for part in ("element", "key", "value"):
-        if f"{part}-id" in kind:
-            yield kind[f"{part}-id"], (path, str(kind[part]))
-            yield from _fields(kind[part], path)
-
-
-def _bound(content: bytes, kind: str) -> Any:
-    """Return a bound as a value of its type (Iceberg's specification, appendix D)."""
-    if kind in ("int", "long"):
-        # A long has four bytes in files that were written when the column was an int.
-        return int.from_bytes(content, "little", signed=True)
-    if kind == "date":
-        days = int.from_bytes(content, "little", signed=True)
-        try:
-            return date(1970, 1, 1) + timedelta(days=days)
-        except OverflowError:
-            # Spark writes years after 9999; no searched value is such a date.
-            return content
-    if kind == "string":
-        return content.decode("utf-8", "replace")
-    if kind == "uuid":
-        return str(UUID(bytes=content))
-    if kind.startswith("decimal"):
-        scale = int(kind.rpartition(",")[2].rstrip(") "))
-        return Decimal(int.from_bytes(content, "big", signed=True)).scaleb(-scale)
-    return content
+            bound, column = pair["value"], part.fields.get(pair["key"], "")
+            for value in (
+                bound.decode("utf-8", "replace"),
+                int.from_bytes(bound, "little", signed=True),
+                # A decimal without a scale.
+                int.from_bytes(bound, "big", signed=True),
+            ):
+                fields.add_row({column: value})
 
 
 _MAGICS = (
@@ -204,16 +136,16 @@ def _kind(head: bytes, expected: str, part: FilePart) -> str:
     for magic, kind in _MAGICS:
         if head.startswith(magic) and not (kind in _MAGICS_OF_TEXTS and is_text_like):
             return kind
+    if not part.is_delivered:
+        return "bytes"
     if expected in ("json", "csv"):
         return expected
-    if head.lstrip()[:1] in (b"{", b"["):
-        return "json"
-    return "csv" if part.place in DELIVERED_PLACES else "bytes"
+    return "json" if head.lstrip()[:1] in (b"{", b"[") else "csv"
 
 
 def _decode(file: BinaryIO, size_bytes: int, kind: str, part: FilePart) -> None:
     if kind in _STREAMS:
-        stem, dot, _ = part.key.removesuffix(".metadata.json").rpartition(".")
+        stem, dot, _ = part.key.rpartition(".")
         key = part.key if kind == "UTF-16" or not dot else stem
         _inspect_unpacked(_STREAMS[kind](file), part.unpacked(kind, key))
     elif kind == "zip":

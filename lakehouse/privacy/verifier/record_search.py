@@ -8,24 +8,22 @@ import sqlite3
 import tempfile
 import zlib
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import replace
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from lakehouse.privacy.verifier.columns import spark_text, without_common_names
+import pyarrow as pa
+
+from lakehouse.iceberg.erasure.arrow_ids import text_of
 from lakehouse.privacy.verifier.file_part import FilePart
-from lakehouse.privacy.verifier.places import METADATA
 from lakehouse.tables.quoting import identifier
 
 MAX_JSON_BYTES = 64 * 1024 * 1024
 """Of one JSON value; a larger file must consist of lines."""
 _BATCH_VALUES = 100_000
 _BATCH_BYTES = 1024 * 1024
-_JSON_DEPTH = 4
-"""Levels of JSON in strings of JSON that are decoded."""
 
 
 class RecordFields:
@@ -37,33 +35,24 @@ class RecordFields:
         self._texts: list[bytes] = []
         self._values = self._bytes = 0
 
-    def add(self, value: Any, path: tuple[str, ...] = (), depth: int = 0) -> None:
-        """Add the declared fields of a value, also of JSON in its strings."""
+    def add(self, value: Any, path: tuple[str, ...] = ()) -> None:
+        """Add the declared fields of a value."""
         if isinstance(value, dict):
             for name, inner in value.items():
                 # The rest of a path can contain values.
                 is_declared = str(name).strip().lower() in self._part.names
-                self.add(inner, (*path, str(name)) if is_declared else path, depth)
+                self.add(inner, (*path, str(name)) if is_declared else path)
         elif isinstance(value, list | tuple):
             for inner in value:
-                self.add(inner, path, depth)
-        elif value is not None and (path or isinstance(value, str | bytes)):
-            self._add_leaf(value, path, depth)
-
-    def _add_leaf(self, value: Any, path: tuple[str, ...], depth: int) -> None:
-        text = spark_text(value) or ""
-        if path:
-            self._fields[path].add(text)
+                self.add(inner, path)
+        elif value is not None and path:
+            text = text_of(value) or ""
+            self._fields[path].add(text.encode("utf-8", "replace").decode())
             self._values += 1
-        is_json = depth < _JSON_DEPTH and text[:1] in ("{", "[")
-        if is_json and mentions_fields(self._part, text):
-            self.add(parsed(text), path, depth + 1)
-        if self._values >= _BATCH_VALUES:
-            self.flush()
 
     def add_row(self, row: Mapping[str, Any]) -> None:
         """Add a row: its declared columns, and all its texts and integers."""
-        values = {name: _unpacked(value) for name, value in row.items()}
+        values = {name: unpacked(value) for name, value in row.items()}
         self.add(values)
         for value in values.values():
             if isinstance(value, str | bytes | int):
@@ -72,67 +61,48 @@ class RecordFields:
                 )
                 self._texts.append(text)
                 self._bytes += len(text)
-        if self._bytes >= _BATCH_BYTES:
+        if self._bytes >= _BATCH_BYTES or self._values >= _BATCH_VALUES:
             self.flush()
 
     def flush(self) -> None:
         """Search what was collected."""
         self._part.search_bytes(b"\0".join(self._texts))
         for path, values in self._fields.items():
-            self._part.compare_values(path, sorted(values))
+            self._part.compare(path, pa.array(sorted(values), pa.string()))
         self._texts.clear()
         self._fields.clear()
         self._values = self._bytes = 0
 
 
-def mentions_fields(part: FilePart, text: str) -> bool:
-    """Whether a text can contain the name of a declared column."""
-    lowered = text.lower()
-    return "\\u" in lowered or any(name in lowered for name in part.names)
+def read_json(file: BinaryIO, size_bytes: int, part: FilePart) -> None:
+    """Compare the declared fields of a delivered JSON file, or of lines of JSON.
+
+    :raises ValueError: when a value is too long.
+    """
+    fields = RecordFields(part)
+    text = TextIOWrapper(file, "utf-8-sig", errors="replace")
+    try:
+        content = text.read() if size_bytes <= MAX_JSON_BYTES else ""
+        value = _parsed(content)
+        fields.add(value)
+        lines = content.split("\n") if content and value is None else text
+        for line in lines:
+            if len(line) > MAX_JSON_BYTES:
+                raise ValueError(f"a line has more than {MAX_JSON_BYTES} characters")
+            # None for the incomplete line of a killed process, whose bytes were searched.
+            fields.add(_parsed(line))
+        fields.flush()
+    finally:
+        # Otherwise it closes the file.
+        text.detach()
 
 
-def parsed(text: str | bytes) -> Any:
+def _parsed(text: str) -> Any:
     """Return the value of a JSON text; None if it is no JSON."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
         return None
-
-
-def read_json(file: BinaryIO, size_bytes: int, part: FilePart) -> None:
-    """Compare the declared fields of JSON, or of lines of JSON.
-
-    :raises ValueError: when a line is too long.
-    """
-    if part.place == METADATA:
-        # It contains no rows, but its own fields such as `id`.
-        part = replace(part, names=without_common_names(part.names))
-    fields = RecordFields(part)
-    if size_bytes <= MAX_JSON_BYTES:
-        value = parsed(file.read(size_bytes))
-        file.seek(0)
-        if value is not None:
-            fields.add(value)
-            fields.flush()
-            return
-    for line in _lines(file, size_bytes):
-        if not line.strip() or not mentions_fields(part, line.decode("utf-8", "replace")):
-            continue
-        # None for the incomplete line of a killed process, whose bytes were searched.
-        fields.add(parsed(line))
-    fields.flush()
-
-
-def _lines(file: BinaryIO, size_bytes: int) -> Iterator[bytes]:
-    read_bytes = 0
-    pending = b""
-    while chunk := file.read(min(MAX_JSON_BYTES, size_bytes - read_bytes)):
-        read_bytes += len(chunk)
-        *lines, pending = (pending + chunk).split(b"\n")
-        yield from lines
-        if len(pending) > MAX_JSON_BYTES:
-            raise ValueError(f"a line has more than {MAX_JSON_BYTES} bytes")
-    yield pending
 
 
 _DELIMITERS = ",;\t|"
@@ -206,7 +176,7 @@ def _search_table(connection: sqlite3.Connection, name: str, part: FilePart) -> 
     fields.flush()
 
 
-def _unpacked(value: Any) -> Any:
+def unpacked(value: Any) -> Any:
     """Return a value without compression, which Dagster applies to snapshots."""
     if not isinstance(value, bytes):
         return value

@@ -1,7 +1,6 @@
 """The result of a search, as text and as JSON; it contains no value."""
 
 import json
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
@@ -26,8 +25,6 @@ _BY_HMACS = (
 class Finding:
     """A value in a file."""
 
-    place: str
-    """The purpose of the file, see `places`."""
     file: str
     kind: Kind
     how: str
@@ -43,7 +40,7 @@ class Finding:
         details = f"{self.kind} of person {self.person}, by {self.how}"
         if self.column:
             details += f", column {self.column}"
-        return f"{self.place}: {_path(self.file, self.inside)}: {details}, {self.count} times"
+        return f"{_path(self.file, self.inside)}: {details}, {self.count} times"
 
 
 @dataclass(frozen=True, order=True)
@@ -90,11 +87,6 @@ class Report:
     control: ControlResult = field(default_factory=ControlResult)
 
     @property
-    def is_void(self) -> bool:
-        """Whether the control failed, so that the search proves nothing."""
-        return bool(self.control.missed)
-
-    @property
     def gaps(self) -> tuple[NotProved, ...]:
         """Return what prevents a proof."""
         return tuple(item for item in self.not_proved if item.is_blocking)
@@ -122,7 +114,6 @@ class Report:
         """Return the report as JSON values."""
         return {
             "is_proof": self.is_proof,
-            "is_void": self.is_void,
             "bytes": self.size_bytes,
             "searched": self.searched,
             **json.loads(json.dumps(asdict(self))),
@@ -130,28 +121,12 @@ class Report:
 
     def as_text(self) -> str:
         """Return the report as lines of text."""
-        read = f"Read {self.files} files, {self.size_bytes} bytes."
-        lines = [self._verdict, self.searched, read]
-        lines += _section("Found", self.findings)
-        lines += _section("Shared with people who remain", self.shared)
-        lines += _section("Not proved", self.gaps)
-        lines += _section("Notes", [item for item in self.not_proved if not item.is_blocking])
-        lines += _section("The control was missed in", self.control.missed)
-        return "\n".join(lines)
-
-    @property
-    def _verdict(self) -> str:
-        if self.is_void:
-            return "Void: the search did not find the control's value."
-        if self.findings:
-            return f"Residues: {len(self.findings)} places contain a person."
-        if self.gaps:
-            return f"Not proved: {len(self.gaps)} gaps."
+        verdict = "Proved: nothing found, every file was read, and the control was found."
         if not self.is_proof:
-            return "Nothing found, but without a control this is no proof."
-        return "Proved: nothing found, every file was read, and the control was found."
-
-
-def _section(title: str, items: Iterable[object]) -> list[str]:
-    lines = [f"  {item}" for item in items]
-    return [f"{title}:", *lines] if lines else []
+            verdict = f"Not proved: {len(self.obstacles)} obstacles."
+        lines = [verdict, self.searched]
+        lines.append(f"Read {self.files} files, {self.size_bytes} bytes.")
+        lines += self.obstacles
+        lines += [f"shared with people who remain: {finding}" for finding in self.shared]
+        lines += [f"note: {item}" for item in self.not_proved if not item.is_blocking]
+        return "\n".join(lines)

@@ -28,7 +28,6 @@ class RootEntry:
 
     key: str
     """Path below the root, with `/` between its parts."""
-    size_bytes: int = 0
     version: str = ""
     """The object version in a versioned bucket."""
     problem: str = ""
@@ -106,7 +105,7 @@ class FolderRoot:
         except OSError as error:
             return RootEntry(key, problem=reason(error), is_gap=True)
         if stat.S_ISREG(status.st_mode):
-            return RootEntry(key, status.st_size)
+            return RootEntry(key)
         if stat.S_ISLNK(status.st_mode):
             # `resolve` fails for a link to itself.
             target = Path(os.path.realpath(path))
@@ -164,11 +163,11 @@ class BucketRoot:
         if self.client.get_bucket_versioning(Bucket=self.bucket).get("Status"):
             for page in self.client.get_paginator("list_object_versions").paginate(**within):
                 for item in page.get("Versions", ()):
-                    yield RootEntry(item["Key"], item["Size"], item["VersionId"])
+                    yield RootEntry(item["Key"], item["VersionId"])
         else:
             for objects in self.client.get_paginator("list_objects_v2").paginate(**within):
                 for stored in objects.get("Contents", ()):
-                    yield RootEntry(stored["Key"], stored["Size"])
+                    yield RootEntry(stored["Key"])
         for uploads in self.client.get_paginator("list_multipart_uploads").paginate(**within):
             for upload in uploads.get("Uploads", ()):
                 problem = "an unfinished upload, whose parts cannot be read"

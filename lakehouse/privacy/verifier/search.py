@@ -23,7 +23,6 @@ from lakehouse.privacy.verifier.columns import (
 )
 from lakehouse.privacy.verifier.file_part import MASK, FilePart, SearchState
 from lakehouse.privacy.verifier.formats import inspect
-from lakehouse.privacy.verifier.places import place_of
 from lakehouse.privacy.verifier.report import ControlResult, Finding, Method, Report
 from lakehouse.privacy.verifier.roots import FolderRoot, Root, RootEntry, reason
 from lakehouse.privacy.verifier.values import ByteSearch, SearchedValues
@@ -108,10 +107,9 @@ def _search_open(file: BinaryIO, part: FilePart) -> None:
 def _part(
     root: Root, entry: RootEntry, state: SearchState, *, has_other_roots: bool
 ) -> FilePart:
-    names, fields = state.names.of(entry.key) or (state.names.anywhere, {})
+    names, fields = state.names.of(entry.key)
     part = FilePart(
         state,
-        place_of(entry.key),
         # The finding in a name needs a name without the value.
         entry.key.partition("/")[0],
         entry.key,
@@ -130,7 +128,7 @@ def _without_partition_values(part: FilePart, title: str) -> str:
         name, equals, value = folder.partition("=")
         if equals and part.declared([name]):
             before = part.state.residues.total()
-            part.compare_values([name], [unquote(value)], "name of a folder")
+            part.compare([name], pa.array([unquote(value)]), "name of a folder")
             if part.state.residues.total() > before:
                 folders[number] = f"{name}={MASK}"
     return "/".join(folders)
@@ -139,7 +137,7 @@ def _without_partition_values(part: FilePart, title: str) -> str:
 _ID = "customer_id"
 _EMAIL = "customer_email"
 _CONTROL_COLUMNS = HeldColumns(
-    ("control",), {_ID: frozenset()}, {_EMAIL: frozenset()}, {1: _ID, 2: _EMAIL}
+    ("archive",), {_ID: frozenset()}, {_EMAIL: frozenset()}, {1: _ID, 2: _EMAIL}
 )
 
 
@@ -148,7 +146,7 @@ def run_control(method: Method) -> ControlResult:
     person_id = str(1_000_000 + secrets.randbelow(8_000_000))
     email = f"é{secrets.token_hex(12)}@control.invalid"
     with tempfile.TemporaryDirectory(prefix="lakehouse-control-") as home:
-        folder = Path(home, "control")
+        folder = Path(home, "archive")
         folder.mkdir()
         names = _write_control(folder, person_id, email)
         roots = [FolderRoot(Path(home))]

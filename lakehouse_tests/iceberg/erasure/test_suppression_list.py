@@ -2,8 +2,8 @@
 
 import hashlib
 import hmac
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ import pytest
 
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.erasure.suppression_list import (
+    ErasedIds,
     FilteredRows,
     RowTimestamp,
     SuppressionList,
@@ -37,27 +38,18 @@ TABLE = replace(
 )
 
 
-@dataclass(frozen=True)
-class SuppressedPeople:
-    erased_at: Mapping[bytes, datetime]
-    key: bytes | None = KEY
-
-    def erasure_time(self, names, value):
-        raise AssertionError("Spark was to ask.")
-
-
-def suppressed(*ids: str, name: str = "customer_id") -> SuppressedPeople:
+def suppressed(*ids: str, name: str = "customer_id") -> ErasedIds:
     digests = [
         hmac.new(KEY, f"{name}\0{normal_id(id_)}".encode(), hashlib.sha256).digest()
         for id_ in ids
     ]
-    return SuppressedPeople(dict.fromkeys(digests, ERASED_AT))
+    return ErasedIds(KEY, dict.fromkeys(digests, ERASED_AT))
 
 
 def split(
     frame: "DataFrame",
     table: IcebergTable,
-    ids: SuppressedPeople,
+    ids: ErasedIds,
     *,
     created: RowTimestamp | None = None,
     names: Collection[str] = (),

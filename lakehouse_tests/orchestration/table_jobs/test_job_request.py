@@ -8,9 +8,9 @@ import pytest
 from lakehouse.errors import JobFailed
 from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.erasure.suppression_list import ErasedIds
 from lakehouse.iceberg.values.write_context import Partitions, Run
 from lakehouse.orchestration.table_jobs.job_request import JobRequest
-from lakehouse.privacy.suppressed_people import SuppressedPeople
 
 pytestmark = pytest.mark.unit
 KEY, PERSON = b"\x00\xff secret", bytes(range(32))
@@ -21,7 +21,7 @@ ERASED_AT = datetime(2026, 3, 1, 12, 30, tzinfo=UTC)
 def job_request(aws_settings) -> JobRequest:
     engine = Engine(Catalog.of(aws_settings), lambda: None, aws_settings.lock_dir, KEY)
     run = Run("a run", Partitions(("2026-01-01",)), full_recompute=False, code_version="abc")
-    gone = SuppressedPeople("1", KEY, {PERSON: ERASED_AT})
+    gone = ErasedIds(KEY, {PERSON: ERASED_AT})
     return JobRequest.of("gold.totals", run, aws_settings, engine, gone)
 
 

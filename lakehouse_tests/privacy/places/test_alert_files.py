@@ -61,7 +61,7 @@ def scrub(settings: Settings, *, is_dry: bool = False) -> dict[str, tuple[str, i
     return {
         place.place: (place.outcome, place.values)
         for place in places
-        if place.place.startswith("alerts") and place.owner == ""
+        if place.place.startswith("alerts") and place.outcome != "not reached"
     }
 
 

@@ -345,13 +345,13 @@ class SomeSums:
         """Return what has the person in its sums."""
         return find_sums(self.erasable, [_person()], [ORDERS.name])
 
-    def compute_anew(self, rows: int, **parts: Any) -> None:
-        """Compute anew what has the person in its sums.
+    def compute_anew(self, rows: int) -> list[str]:
+        """Compute anew what has the person in its sums, and return these tables.
 
         :param rows: how many rows went.
         """
         lost = {ORDERS.name: rows}
-        recompute_tables(self.erasable, REQUEST, self.sums(), lost, **parts)
+        return recompute_tables(self.erasable, REQUEST, self.sums(), lost)
 
     def rows(self, table: str) -> list[Sum]:
         """Return the sums of a table."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from lakehouse.privacy.verifier.columns import HeldColumns
-from lakehouse.privacy.verifier.report import Report
+from lakehouse.privacy.verifier.report import Finding, Report
 from lakehouse.privacy.verifier.roots import FolderRoot
 from lakehouse.privacy.verifier.search import by_values, search
 from lakehouse.tables.person import Person
@@ -21,6 +21,7 @@ COLUMNS = (
         ("warehouse/bronze/raw", "inbox/raw", "archive/raw", "rejected/raw"),
         {"customer_id": frozenset({"client"})},
         {"customer_email": frozenset({"mail"}), "nickname": frozenset()},
+        {1: "client", 2: "mail"},
     ),
 )
 
@@ -36,3 +37,15 @@ def written(home: Path, key: str, content: bytes | str = b"") -> Path:
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(content.encode() if isinstance(content, str) else content)
     return file
+
+
+def places(report: Report) -> set[str]:
+    """Return the kinds of files of a table in which somebody was found."""
+    return {place_of(finding) for finding in report.findings}
+
+
+def place_of(finding: Finding) -> str:
+    """Return the kind of a file of a table."""
+    if "/metadata/" not in finding.file:
+        return "data file"
+    return "manifest" if finding.file.endswith(".avro") else "metadata.json"

@@ -70,7 +70,9 @@ def test_a_report_contains_no_value(tmp_path):
         f"client,nickname,{EMAIL}\n4711,Mia,{EMAIL}\n",
     )
     written(
-        tmp_path, "logs/60123456789/client=4711/a.json", f'{{"{EMAIL}": {{"client": 4711}}}}'
+        tmp_path,
+        "warehouse/bronze/raw/60123456789/client=4711/a.json",
+        f'{{"{EMAIL}": {{"client": 4711}}}}',
     )
 
     report = searched(tmp_path)
