@@ -26,6 +26,7 @@ from lakehouse.iceberg.metadata.unknown_commits import find_unknown_commits
 from lakehouse.iceberg.upkeep.free_lock import free_lock, run_step, skipped
 from lakehouse.iceberg.upkeep.rewrite_procedures import call_procedure
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
+from lakehouse.tables.quoting import literal
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
@@ -73,7 +74,9 @@ def _remove(engine: Engine, table: str, older_than: datetime, most_share: float)
         if len(orphans) > most_share * len(listed):
             reason = (
                 f"{len(orphans)} of {len(listed)} files in {loaded.location()} would be removed,"
-                f" such as {orphans[0]}; check what they belong to, and remove them by hand"
+                f" such as {orphans[0]}; check what they belong to, and remove them by `lakehouse"
+                f' sql --write "CALL system.remove_orphan_files(table => {literal(table)},'
+                ' prefix_listing => true)"`'
             )
             return StepResult(table, _STEP, "failed", reason)
         _call_procedure(engine, table, older_than, dry_run=False)
