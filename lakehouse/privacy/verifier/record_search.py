@@ -49,6 +49,8 @@ class RecordFields:
             text = text_of(value) or ""
             self._fields[path].add(text.encode("utf-8", "replace").decode())
             self._values += 1
+            if self._values >= _BATCH_VALUES:
+                self.flush()
 
     def add_row(self, row: Mapping[str, Any]) -> None:
         """Add a row: its declared columns, and all its texts and integers."""
@@ -61,7 +63,7 @@ class RecordFields:
                 )
                 self._texts.append(text)
                 self._bytes += len(text)
-        if self._bytes >= _BATCH_BYTES or self._values >= _BATCH_VALUES:
+        if self._bytes >= _BATCH_BYTES:
             self.flush()
 
     def flush(self) -> None:
