@@ -20,19 +20,16 @@ if TYPE_CHECKING:
 
 
 def declared_tables(state: State, names: tuple[str, ...]) -> "list[IcebergTable]":
-    """Return the named tables, or all; tables of feeds include automatically added columns."""
+    """Return the named tables, or all; with the columns that files of feeds added."""
     from lakehouse.ingestion.staged_frame import plan_landing_table
 
-    feeds = {feed.table: feed for feed in state.feeds.values()}
-    tables = [state.declared_table(name) for name in names or sorted(state.declared)]
-    return [
-        (
-            plan_landing_table(feeds[table.name], table, state.engine.catalog)[0]
-            if table.name in feeds
-            else table
-        )
-        for table in tables
-    ]
+    declared = dict(state.declared)
+    for feed in state.feeds.values():
+        if feed.table in declared:
+            table, _ = plan_landing_table(feed, declared[feed.table], state.engine.catalog)
+            quarantines = [table.quarantine] if table.quarantine else []
+            declared |= {planned.name: planned for planned in (table, *quarantines)}
+    return [declared[state.declared_table(name).name] for name in names or sorted(declared)]
 
 
 class ShowGroup(click.Group):

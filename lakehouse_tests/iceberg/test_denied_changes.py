@@ -1,11 +1,15 @@
 """Changes that evolution denies; each leaves the table as it is."""
 
 import pytest
+from pyspark.sql import DataFrame
 
 from lakehouse.errors import EvolutionRefused
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.evolve.planning import apply, ensure, plan
+from lakehouse.iceberg.metadata.table_state import read_state
+from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Column, IcebergTable
+from lakehouse_tests.iceberg.declarations import rows_of
 from lakehouse_tests.iceberg.evolving import columns, declared, of, state_like
 
 DENIED = {
@@ -108,6 +112,31 @@ def test_a_denied_change_names_the_column_both_types_and_the_next_step(
     (denied,) = plan(after, state_like(before)).denied
     assert (denied.subject, denied.current, denied.declared) == (subject, current, wanted)
     assert denied.next_step
+
+
+def test_a_table_without_rows_is_dropped_to_change_a_type() -> None:
+    (denied,) = plan(of(a="int"), state_like(of(a="string"), is_empty=True)).denied
+    assert denied.next_step == (
+        "It has no rows: `lakehouse sql --write 'DROP TABLE silver.orders'`, and its next run"
+        " creates it."
+    )
+
+
+def test_a_table_is_empty_after_its_first_run_failed(embedded_engine: Engine) -> None:
+    def failing() -> DataFrame:
+        raise ValueError
+
+    table = of(a="int")
+    with pytest.raises(ValueError):
+        write(embedded_engine, table, failing)
+    state = read_state(embedded_engine, table.name)
+    assert state is not None
+    assert state.is_empty
+
+    write(embedded_engine, table, rows_of(embedded_engine, "a int", [(1,)]))
+    state = read_state(embedded_engine, table.name)
+    assert state is not None
+    assert not state.is_empty
 
 
 def test_a_denied_change_leaves_the_table_as_it_is(embedded_engine: Engine) -> None:

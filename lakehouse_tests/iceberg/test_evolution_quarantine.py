@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import DataFrame
 
 from lakehouse.iceberg.catalog.engine import Engine
-from lakehouse.iceberg.evolve.planning import ensure
+from lakehouse.iceberg.evolve.planning import apply, ensure
 from lakehouse.iceberg.rules.rows import between
 from lakehouse.iceberg.values.write_result import Published
 from lakehouse.iceberg.write.write_audit_publish import write
@@ -45,6 +45,19 @@ def test_a_rule_that_quarantines_comes_later(engine: Engine) -> None:
     published(engine, TABLE, "3 AS id, 3 AS v, NULL AS at", "4 AS id, 44 AS v, NULL AS at")
     assert content(engine, TABLE.name, "id", "v") == [(1, 1), (2, 99), (3, 3)]
     assert content(engine, QUARANTINE, "id", "v", "_reasons") == [("4", "44", ["between_v"])]
+
+
+def test_a_renamed_column_follows_that_of_the_table(embedded_engine: Engine) -> None:
+    published(embedded_engine, TABLE, DELIVERED, REFUSED)
+    name = Column("number", "int", renamed_from="v")
+    after = replace(
+        TABLE, columns=[COLUMNS[0], name, COLUMNS[2]], rules=[between("number", 0, 9)]
+    )
+    apply(embedded_engine, after)
+
+    published(embedded_engine, after, "3 AS id, 30 AS number, NULL AS at", "4, 4, NULL")
+
+    assert content(embedded_engine, QUARANTINE, "id", "number") == [("2", "99"), ("3", "30")]
 
 
 @pytest.mark.long

@@ -345,6 +345,7 @@ def ensure(
     table: IcebergTable,
     run_id: str = "",
     *,
+    with_waiting: bool = False,
     before_creation: Callable[[], None] = lambda: None,
 ) -> Plan:
     """Create the table, or apply the changes that are safe for readers; runs in the table's
@@ -352,13 +353,14 @@ def ensure(
 
     Uses no Spark if nothing is to be done, or to create a table of format 1 or 2.
 
+    :param with_waiting: also apply the changes that wait for `lakehouse apply`.
     :param before_creation: called before the table is created; an error prevents the creation.
     :returns: the plan; steps that wait without blocking writes are not applied.
     :raises EvolutionRefused: if a declared change would lose data or break readers.
     :raises PendingChanges: if a rename or a drop waits for `lakehouse apply`.
     """
     return _carry_out(
-        engine, table, run_id, with_waiting=False, before_creation=before_creation
+        engine, table, run_id, with_waiting=with_waiting, before_creation=before_creation
     )
 
 

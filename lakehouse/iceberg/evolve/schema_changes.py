@@ -161,9 +161,19 @@ def _retype(
             actual,
             target,
             why_not_wider(target, actual),
-            f"Declare it {actual} again, or add a column of type {target} under another name and"
-            " fill it from this one.",
+            _next_step(context, target, actual),
         )
+
+
+def _next_step(context: _Context, target: ColumnType, actual: ColumnType) -> str:
+    """Return what to do instead of changing the type of a column."""
+    if context.state.is_empty:
+        drop = f"DROP TABLE {context.table.name}"
+        return f"It has no rows: `lakehouse sql --write '{drop}'`, and its next run creates it."
+    return (
+        f"Declare it {actual} again, or add a column of type {target} under another name and"
+        " fill it from this one."
+    )
 
 
 def _widen(
@@ -185,8 +195,7 @@ def _widen(
             target,
             "the table is, or was, partitioned by its values, and earlier snapshots could not"
             " be read.",
-            f"Declare it {actual} again, or add a column of type {target} under another name and"
-            " fill it from this one.",
+            _next_step(context, target, actual),
         )
     else:
         yield Step(

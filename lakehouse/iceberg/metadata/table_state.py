@@ -51,7 +51,7 @@ class TableState:
     has_snapshot: bool
     """Whether main has a snapshot."""
     is_empty: bool
-    """Whether nothing was ever written, not even to a branch."""
+    """Whether no snapshot has rows, not even on a branch."""
     main_bytes: int = 0
     """Bytes of the data and delete files of main, from its summary."""
     main_deleted_rows: int = 0
@@ -101,16 +101,16 @@ def state_of(name: str, table: "Table") -> TableState:
         schema_id=metadata.current_schema_id,
         snapshot_schema_id=snapshot.schema_id if snapshot else None,
         has_snapshot=snapshot is not None,
-        is_empty=not metadata.snapshots,
+        is_empty=not any(_total(kept, "total-records", 1) for kept in metadata.snapshots),
         main_bytes=_total(snapshot, "total-files-size"),
         main_deleted_rows=_total(snapshot, "total-position-deletes"),
     )
 
 
-def _total(snapshot: "Snapshot | None", key: str) -> int:
+def _total(snapshot: "Snapshot | None", key: str, default: int = 0) -> int:
     if snapshot is None or snapshot.summary is None:
-        return 0
-    return int(snapshot.summary.additional_properties.get(key, 0))
+        return default
+    return int(snapshot.summary.additional_properties.get(key, default))
 
 
 def names_at(table: "Table", snapshot_id: int, then_id: int) -> dict[str, str | None]:

@@ -159,12 +159,13 @@ class Publisher:
         after dead writers.
 
         The quarantine is created at once, so that it can be read before the first rejected row.
+        It follows the changes that were applied to its table.
         """
         engine, table, run_id = request.engine, request.table, request.run.run_id
         planning.ensure(engine, table, run_id, before_creation=lambda: _require_inputs(request))
         if table.quarantine:
             with table_lock(engine, table.quarantine.name):
-                planning.ensure(engine, table.quarantine, run_id)
+                planning.ensure(engine, table.quarantine, run_id, with_waiting=True)
         branch.drop_abandoned_branches(engine, table.name, log)
 
     def reporting(self, engine: Engine) -> Engine:
