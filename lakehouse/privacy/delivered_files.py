@@ -56,7 +56,7 @@ class FilesRewritten:
 
     files: tuple[ErasedFile, ...] = ()
     unreadable: tuple[UnreadableFile, ...] = ()
-    emptied: frozenset[str] = frozenset()
+    emptied: frozenset[str] = field(default=frozenset(), compare=False)
     """The keys and hashes of `erase_whole` whose file is empty."""
 
 

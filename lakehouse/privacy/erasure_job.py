@@ -3,7 +3,7 @@
 Both know only the id of a request. No value of a person is in configuration, tags or logs.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -24,7 +24,6 @@ from lakehouse.privacy.erasable import Erasable
 from lakehouse.privacy.folder import erase_lock
 from lakehouse.privacy.requests import (
     RETRY_AFTER,
-    Request,
     failed_run,
     finished_at,
     is_due,
@@ -105,7 +104,12 @@ class Eraser:
             erasure = erase(erasable, request_id, (), how, progress=progress)
         metadata = metadata_of(erasure)
         if erasure.failed_search:
-            failed = _not_proved(erasure.request, erasure.failed_search.obstacles)
+            first = "; ".join(erasure.failed_search.obstacles[:_NAMED_OBSTACLES])
+            failed = ErasureFailed(
+                f"Request {request_id} is {erasure.request.state}, and could not be proved:"
+                f" {first}.",
+                next_step="Clean all places of its metadata; it is retried automatically.",
+            )
             raise dg.Failure(str(failed), metadata, allow_retries=False) from failed
         context.log.info(f"{request_id} is {erasure.request.state}.")
         context.add_output_metadata(metadata)
@@ -174,16 +178,6 @@ def _values_withheld(request_id: str) -> Iterator[None]:
                 f" {request_id}` shows it."
             ),
         ) from None
-
-
-def _not_proved(request: Request, obstacles: Sequence[str]) -> ErasureFailed:
-    named = "; ".join(obstacles[:_NAMED_OBSTACLES])
-    more = len(obstacles) - _NAMED_OBSTACLES
-    return ErasureFailed(
-        f"Request {request.request_id} is {request.state}, and could not be"
-        f" proved: {named}{f'; and {more} more' if more > 0 else ''}.",
-        next_step="Clean these places; it is retried automatically.",
-    )
 
 
 def metadata_of(erasure: "Erasure") -> dict[str, Any]:
