@@ -128,10 +128,10 @@ def _upkeep_facts(
     observation = observation_in(entry.get_dagster_event())
     if run.job_name != MAINTAIN_TABLES or observation is None:
         return
-    table = table_name(observation.asset_key)
-    result = step_result_of(table, plain_values(observation.metadata))
+    result = step_result_of(plain_values(observation.metadata))
     if result is None or result.had_conflict:
         return
+    table = result.table
     key, at = f"upkeep {table} {result.step}", datetime.fromtimestamp(entry.timestamp, UTC)
     if result.outcome in ("done", "skipped"):
         how = f"{result.step} of {table} succeeded in run {run.run_id[:8]}."
