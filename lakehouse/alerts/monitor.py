@@ -58,9 +58,8 @@ def detect_quarantined_rows(context: MonitorContext) -> Observed:
             counts = count_quarantined(context.catalog, table)
             facts.append(_firing(context, table, history, counts))
         else:
-            links = context.links(table=history.table)
             how = "The quarantine is empty."
-            facts.append(Resolved(_key(table), context.now, how, links=links))
+            facts.append(Resolved(_key(table), context.now, how))
     return Observed(tuple(facts), cursors={CURSOR: cursor})
 
 
@@ -199,10 +198,9 @@ def _reported_facts(context: MonitorContext, note: Note) -> Iterator[Firing | Re
     if note.published_run:
         run = context.instance.get_run_by_id(note.published_run)
         partitions = context.partitions_of_run(report.table, run) if run else frozenset()
-        links = context.links(run_id=note.published_run, table=report.table)
         for kind in ("blocked", "failed"):
             key = f"{kind} {report.table}"
-            yield Resolved(key, note.at, note.resolved, partitions, links)
+            yield Resolved(key, note.at, note.resolved, partitions)
         return
     if note.resolved:
         yield Resolved(key, note.at, note.resolved)
