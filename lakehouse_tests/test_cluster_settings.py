@@ -26,7 +26,6 @@ def test_executors_and_driver_are_read():
         "LAKEHOUSE_EXECUTORS_READ": "never",
         "LAKEHOUSE_EXECUTOR_WAIT_SECONDS": "5",
         "LAKEHOUSE_DRIVER_HOST": "10.0.0.7",
-        "LAKEHOUSE_DRIVER_PORT": "40000",
     }
 
     assert Settings.from_env(env).cluster == ClusterSettings(
@@ -37,7 +36,6 @@ def test_executors_and_driver_are_read():
         executors_read="never",
         wait_seconds=5,
         driver_host="10.0.0.7",
-        driver_port=40000,
     )
 
 
@@ -68,8 +66,6 @@ def test_any_configuration_of_spark_is_taken_with_spaces_in_quotes():
         ("LAKEHOUSE_EXECUTORS", "0", "LAKEHOUSE_EXECUTORS is '0'; expected a number from 1 on"),
         ("LAKEHOUSE_EXECUTORS_READ", "Always", "expected auto, always or never"),
         ("LAKEHOUSE_EXECUTOR_MEMORY", "6", "LAKEHOUSE_EXECUTOR_MEMORY is '6'"),
-        ("LAKEHOUSE_DRIVER_PORT", "80", "expected a port from 1024 to 65476"),
-        ("LAKEHOUSE_DRIVER_PORT", "65477", "expected a port from 1024 to 65476"),
         ("LAKEHOUSE_DRIVER_HOST", "a b", "expected a name or an address of this machine"),
         ("LAKEHOUSE_EXECUTOR_ARCHIVE", "env.zip", "expected a file such as executors.tar.gz"),
         ("LAKEHOUSE_SPARK_CONF", "spark.a=1 secret", "no name=value as entry 2 of 2"),

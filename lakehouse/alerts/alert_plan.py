@@ -196,4 +196,4 @@ def _resolved_lines(incident: Incident, now: datetime, resolved: Resolved) -> It
     times = f", {incident.times} times" if incident.times > 1 else ""
     yield resolved.how
     yield f"It lasted from {moment_text(incident.opened_at)} to {moment_text(now)}{times}."
-    yield from resolved.links or incident.firing.links
+    yield from incident.firing.links

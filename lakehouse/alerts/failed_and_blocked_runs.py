@@ -131,14 +131,14 @@ def _upkeep_facts(
     observation = observation_in(entry.get_dagster_event())
     if run.job_name != MAINTAIN_TABLES or observation is None:
         return
-    table = table_name(observation.asset_key)
-    result = step_result_of(table, plain_values(observation.metadata))
+    result = step_result_of(plain_values(observation.metadata))
     if result is None or result.had_conflict:
         return
+    table = result.table
     key, at = f"upkeep {table} {result.step}", datetime.fromtimestamp(entry.timestamp, UTC)
     if result.outcome in ("done", "skipped"):
         how = f"{result.step} of {table} succeeded in run {run.run_id[:8]}."
-        yield Resolved(key, at, how, links=context.links(run_id=run.run_id, table=table))
+        yield Resolved(key, at, how)
         return
     is_failed = result.outcome == "failed"
     yield context.firing(
@@ -192,9 +192,8 @@ def _publish_facts(
         return
     partitions = frozenset({partition} if partition else ())
     how = f"{table} was published by run {run.run_id[:8]}."
-    links = context.links(run_id=run.run_id, table=table)
     for kind in ("blocked", "failed"):
-        yield Resolved(f"{kind} {table}", at, how, partitions, links)
+        yield Resolved(f"{kind} {table}", at, how, partitions)
 
 
 def _successes(context: MonitorContext, record: dg.RunRecord) -> Iterator[Resolved]:
@@ -202,10 +201,10 @@ def _successes(context: MonitorContext, record: dg.RunRecord) -> Iterator[Resolv
     run = record.dagster_run
     end = record.end_time
     at = datetime.fromtimestamp(end, UTC) if end else context.now
-    how, links = f"Run {run.run_id[:8]} succeeded.", context.links(run_id=run.run_id)
-    yield Resolved(f"failed job {run.job_name}", at, how, links=links)
+    how = f"Run {run.run_id[:8]} succeeded."
+    yield Resolved(f"failed job {run.job_name}", at, how)
     if FEED_TAG in run.tags:
-        yield Resolved(f"failed feed {run.tags[FEED_TAG]}", at, how, links=links)
+        yield Resolved(f"failed feed {run.tags[FEED_TAG]}", at, how)
 
 
 def _failure_facts(

@@ -33,8 +33,7 @@ def check_facts(
     at = datetime.fromtimestamp(entry.timestamp, UTC)
     if evaluation.passed:
         how = f"Check {key.name} passed in run {entry.run_id[:8]}."
-        links = context.links(run_id=entry.run_id, table=table)
-        yield Resolved(incident_key(key), at, how, frozenset(metadata.partitions), links)
+        yield Resolved(incident_key(key), at, how, frozenset(metadata.partitions))
     else:
         yield _firing(context, evaluation, metadata, at, entry.run_id)
 

@@ -107,7 +107,6 @@ class Resolved:
     at: datetime
     how: str
     affected_partitions: frozenset[str] = frozenset()
-    links: tuple[str, ...] = ()
     by_person: bool = False
     """Whether an operator closed it: an older failure does not open it again."""
 

@@ -84,10 +84,9 @@ def _reported_facts(context: MonitorContext, note: Note) -> Iterator[Firing | Re
     if note.published_run:
         run = context.instance.get_run_by_id(note.published_run)
         partitions = context.partitions_of_run(report.table, run) if run else frozenset()
-        links = context.links(run_id=note.published_run, table=report.table)
         for kind in ("blocked", "failed"):
             key = f"{kind} {report.table}"
-            yield Resolved(key, note.at, note.resolved, partitions, links)
+            yield Resolved(key, note.at, note.resolved, partitions)
         return
     if note.resolved:
         yield Resolved(key, note.at, note.resolved)

@@ -49,9 +49,8 @@ def detect_quarantined_rows(context: MonitorContext) -> Observed:
             counts = count_quarantined(context.catalog, table)
             facts.append(_firing(context, table, history, counts))
         else:
-            links = context.links(table=history.table)
             how = "The quarantine is empty."
-            facts.append(Resolved(_key(table), context.now, how, links=links))
+            facts.append(Resolved(_key(table), context.now, how))
     return Observed(tuple(facts), cursors={CURSOR: cursor})
 
 

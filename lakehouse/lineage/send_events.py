@@ -59,9 +59,6 @@ class EventLog:
     @property
     def folder(self) -> Path:
         """Folder with state: waiting events."""
-        if not self.path.suffix:
-            # A folder cannot have the same name as the file.
-            return self.path.with_name(f"{self.path.name}.state")
         return self.path.with_suffix("")
 
     def append(self, event: dict[str, Any]) -> None:

@@ -1,8 +1,7 @@
 """Asset specs from table declarations, with their inputs as metadata."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from datetime import datetime
 from typing import Any
 
 import dagster as dg
@@ -10,14 +9,10 @@ import dagster as dg
 from lakehouse.iceberg.read.inputs import SINCE, Input
 from lakehouse.orchestration.asset_keys import asset_key, table_name
 from lakehouse.orchestration.written_metadata import declared_metadata
+from lakehouse.storage.json_files import type_adapter
 from lakehouse.tables.table import IcebergTable
 
 READS = "lakehouse/reads"
-_TYPED: Mapping[str, Callable[[Any], Any]] = {
-    "keys": tuple,
-    "snapshot_id": int,
-    "timestamp": datetime.fromisoformat,
-}
 
 
 def reads_metadata(inputs: Mapping[str, Input]) -> dict[str, Any]:
@@ -31,7 +26,9 @@ def inputs_of(metadata: Mapping[str, Any]) -> dict[str, Input]:
     """Return the inputs of an asset from its metadata."""
     stored = metadata.get(READS, {})
     values = getattr(stored, "value", stored)
-    return {name: _input(fields) for name, fields in values.items()}
+    return {
+        name: type_adapter(Input).validate_python(fields) for name, fields in values.items()
+    }
 
 
 def incremental_readers(
@@ -60,11 +57,6 @@ def _plain(declared: Input) -> dict[str, Any]:
     if declared.keys:
         fields["keys"] = list(declared.keys)
     return fields
-
-
-def _input(fields: Mapping[str, Any]) -> Input:
-    typed = {name: read(fields[name]) for name, read in _TYPED.items() if name in fields}
-    return Input(**{**fields, **typed})
 
 
 def table_spec(

@@ -185,17 +185,13 @@ class _Step:
     implied: Mapping[Rule, Evaluate]
 
     def write(self, materialize: Materialize) -> Written:
-        """Write the table, and log the progress."""
+        """Write the table, and log the result."""
         name, keys = self.table.name, self.keys
-        if keys:
-            self.context.log.info(
-                f"{name}: 0 of {len(keys):,} partitions, {keys[0]} to {keys[-1]}."
-            )
         started_at = monotonic()
         with values_withheld(self.table):
             written = materialize(self.context, self.run)
         seconds = monotonic() - started_at
-        done = f"{len(keys):,} of {len(keys):,} partitions, " if keys else ""
+        done = f"{len(keys):,} partitions, {keys[0]} to {keys[-1]}, " if keys else ""
         rows = "unchanged"
         if isinstance(written.outcome, Published):
             rows = f"{written.outcome.added_rows:,} rows written"

@@ -85,8 +85,6 @@ class Settings:
     """The TOML file with routes of alerts; default: `alerts.toml` in the home, if it exists."""
     heartbeat_url: str | None = field(default=None, repr=False)
     """Called after each evaluation of alerts."""
-    openlineage_path: Path | None = None
-    """The file of OpenLineage events; see `openlineage_file`."""
     openlineage_url: str | None = field(default=None, repr=False)
     """The endpoint that also receives OpenLineage events."""
     openlineage_key: str | None = field(default=None, repr=False)
@@ -153,7 +151,6 @@ class Settings:
             alert_urls=_alert_urls(env.get("LAKEHOUSE_ALERT_URLS")),
             alert_routes=read_path(env, "LAKEHOUSE_ALERT_ROUTES"),
             heartbeat_url=_address(env, "LAKEHOUSE_HEARTBEAT_URL"),
-            openlineage_path=read_path(env, "LAKEHOUSE_OPENLINEAGE_FILE"),
             openlineage_url=_address(env, "LAKEHOUSE_OPENLINEAGE_URL"),
             openlineage_key=env.get("LAKEHOUSE_OPENLINEAGE_KEY") or None,
             # On one line, regardless of line breaks in the variable.
@@ -215,7 +212,7 @@ class Settings:
     @property
     def openlineage_file(self) -> Path:
         """The file of OpenLineage events: the setting, or the default in the home."""
-        return self.openlineage_path or self.home / "openlineage.jsonl"
+        return self.home / "openlineage.jsonl"
 
     @property
     def lock_dir(self) -> Path:

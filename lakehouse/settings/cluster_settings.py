@@ -15,7 +15,6 @@ from lakehouse.settings.setting_forms import (
     Form,
     absolute_place,
     read_count,
-    read_port,
     read_value,
 )
 
@@ -23,10 +22,6 @@ When = Literal["auto", "always", "never"]
 _WHEN = Form("auto|always|never", "auto, always or never")
 STANDALONE = "spark://"
 """Prefix of the address of a standalone master."""
-DRIVERS = 20
-"""The number of drivers on one machine that find free ports."""
-DRIVER_PORTS = 3 * DRIVERS
-"""Ports for each driver, its block manager and its UI."""
 ARCHIVE_PYTHON = "bin/python"
 """Path of the `python` in an archive for executors."""
 FORBIDDEN_CONFIGURATION = {
@@ -51,8 +46,6 @@ class ClusterSettings:
     """Spark properties that override those of the lakehouse. They may contain secrets."""
     driver_host: str | None = None
     """The name or address of the driver for executors."""
-    driver_port: int | None = None
-    """The first of 60 ports used by up to 20 concurrent drivers on the machine."""
     executors: int | None = None
     executor_cores: int | None = None
     executor_memory: str | None = None
@@ -79,7 +72,6 @@ class ClusterSettings:
         return cls(
             configuration=tuple(_configuration(env.get("LAKEHOUSE_SPARK_CONF") or "")),
             driver_host=read_value(env, "LAKEHOUSE_DRIVER_HOST", HOST),
-            driver_port=read_port(env, "LAKEHOUSE_DRIVER_PORT", DRIVER_PORTS),
             executors=read_count(env, "LAKEHOUSE_EXECUTORS"),
             executor_cores=read_count(env, "LAKEHOUSE_EXECUTOR_CORES"),
             executor_memory=read_value(env, "LAKEHOUSE_EXECUTOR_MEMORY", MEMORY),
@@ -106,7 +98,6 @@ class ClusterSettings:
         of_start = {
             **besides,
             "LAKEHOUSE_DRIVER_HOST": self.driver_host,
-            "LAKEHOUSE_DRIVER_PORT": self.driver_port,
             "LAKEHOUSE_EXECUTORS": self.executors,
             "LAKEHOUSE_EXECUTOR_CORES": self.executor_cores,
             "LAKEHOUSE_EXECUTOR_MEMORY": self.executor_memory,

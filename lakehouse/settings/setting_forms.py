@@ -7,9 +7,6 @@ from typing import NamedTuple
 
 from lakehouse.errors import SettingsError
 
-_FIRST_PORT = 1024
-_LAST_PORT = 65535
-
 
 class Form(NamedTuple):
     """The format of a setting."""
@@ -61,16 +58,6 @@ def read_value(env: Mapping[str, str], name: str, form: Form) -> str | None:
 def read_count(env: Mapping[str, str], name: str) -> int | None:
     """Return a positive integer setting, or None if it is unset; raises SettingsError."""
     value = read_value(env, name, COUNT)
-    return int(value) if value else None
-
-
-def read_port(env: Mapping[str, str], name: str, ports: int) -> int | None:
-    """Return the first port of a range, or None if it is unset; raises SettingsError."""
-    last = _LAST_PORT - ports + 1
-    expected = f"a port from {_FIRST_PORT} to {last}, such as 40000"
-    value = read_value(env, name, Form(r"\d{1,5}", expected))
-    if value and not _FIRST_PORT <= int(value) <= last:
-        raise SettingsError(f"{name} is {value}; expected {expected}.")
     return int(value) if value else None
 
 

@@ -1,7 +1,8 @@
 """Waits for executors of a cluster, for which Spark itself would wait indefinitely."""
 
-from collections.abc import Callable
-from threading import Thread
+import multiprocessing
+from contextlib import suppress
+from multiprocessing.pool import ThreadPool
 from typing import TYPE_CHECKING
 
 from lakehouse.errors import SetupError
@@ -18,26 +19,23 @@ def master_of(session: "SparkSession") -> str:
     return session.conf.get("spark.master", "") or ""
 
 
-def is_elsewhere(master: str) -> bool:
-    """Return whether executors of a master are separate processes, which can be missing."""
-    return bool(master) and not master.startswith("local")
-
-
 def require_executor(session: "SparkSession", settings: Settings) -> None:
     """Wait until an executor of a cluster has run a task; raises SetupError."""
     master = master_of(session)
-    if not is_elsewhere(master):
+    if not master or master.startswith("local"):
         return
     seconds = settings.cluster.wait_seconds
-    waiting = Waiting(lambda: session.range(1).count())
-    if waiting.ends_within(seconds):
-        return
-    # A server would continue to wait for it.
-    if settings.spark_remote:
-        session.interruptAll()
-    else:
-        session.sparkContext.cancelAllJobs()
-    waiting.thread.join(_CANCEL_SECONDS)
+    with ThreadPool(1) as pool:
+        task = pool.apply_async(session.range(1).count)
+        with suppress(multiprocessing.TimeoutError):
+            task.get(seconds)
+            return
+        # A server would continue to wait for it.
+        if settings.spark_remote:
+            session.interruptAll()
+        else:
+            session.sparkContext.cancelAllJobs()
+        task.wait(_CANCEL_SECONDS)
     raise SetupError(
         f"No executor came within {seconds:g} s on {master}; expected a free one: the web page"
         " of the master lists its workers and the applications with their cores.",
@@ -46,26 +44,3 @@ def require_executor(session: "SparkSession", settings: Settings) -> None:
             " LAKEHOUSE_EXECUTOR_MEMORY), or set LAKEHOUSE_EXECUTOR_WAIT_SECONDS to more."
         ),
     )
-
-
-class Waiting:
-    """Work in a thread, which can continue after its caller stops waiting."""
-
-    def __init__(self, work: Callable[[], object]) -> None:
-        self._work = work
-        self._raised: list[Exception] = []
-        self.thread = Thread(target=self._run, daemon=True)
-        self.thread.start()
-
-    def ends_within(self, seconds: float) -> bool:
-        """Return whether it finishes in time; raises its exception."""
-        self.thread.join(seconds)
-        if self._raised:
-            raise self._raised[0]
-        return not self.thread.is_alive()
-
-    def _run(self) -> None:
-        try:
-            self._work()
-        except Exception as error:
-            self._raised.append(error)

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from lakehouse.iceberg.catalog.iceberg_release import is_spark_3
 from lakehouse.settings import Settings
-from lakehouse.settings.cluster_settings import DRIVERS, ClusterSettings
 from lakehouse.spark import jars
 from lakehouse.spark.connect_server import EXTENSIONS, EXTENSIONS_KEY
 from lakehouse.spark.executor_configuration import (
@@ -174,6 +173,7 @@ def _where_functions_are(settings: Settings) -> dict[str, str]:
 
 def _on_a_cluster(settings: Settings) -> dict[str, str]:
     sent = (jars.path(settings, jar).as_uri() for jar in jars.pinned(settings))
+    host = settings.cluster.driver_host
     return {
         "spark.jars": ",".join(sent),
         # The class archive requires this class path; without it, the start takes 1.5 times as long.
@@ -181,18 +181,6 @@ def _on_a_cluster(settings: Settings) -> dict[str, str]:
         # Shown to other users of the cluster.
         "spark.app.name": f"lakehouse {settings.title}",
         "spark.ui.enabled": "true",
-        **_driver_network(settings.cluster),
+        **({"spark.driver.host": host} if host else {}),
         **executor_configuration(settings),
     }
-
-
-def _driver_network(cluster: ClusterSettings) -> dict[str, str]:
-    """Return the driver's host and ports, a range of each kind for several drivers per machine."""
-    network = {}
-    if cluster.driver_host:
-        network["spark.driver.host"] = cluster.driver_host
-    if cluster.driver_port:
-        for number, name in enumerate(("driver", "driver.blockManager", "ui")):
-            network[f"spark.{name}.port"] = str(cluster.driver_port + number * DRIVERS)
-        network["spark.port.maxRetries"] = str(DRIVERS - 1)
-    return network

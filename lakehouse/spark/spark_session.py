@@ -299,8 +299,8 @@ def _start_jvm(
         raise SetupError(
             f"Spark did not start on LAKEHOUSE_SPARK_MASTER={settings.spark_master}: {message}.",
             next_step=(
-                "Correct that setting, LAKEHOUSE_DRIVER_HOST or LAKEHOUSE_DRIVER_PORT, see"
-                f" docs/cluster.md; all that Spark logged is in {log_file(settings)}."
+                "Correct that setting or LAKEHOUSE_DRIVER_HOST, see docs/cluster.md; all that"
+                f" Spark logged is in {log_file(settings)}."
             ),
         ) from error
 

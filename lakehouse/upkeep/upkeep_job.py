@@ -10,7 +10,7 @@ from pydantic import Field
 
 from lakehouse.errors import UpkeepFailed
 from lakehouse.iceberg.upkeep.step_result import StepResult
-from lakehouse.orchestration.asset_keys import asset_key, table_name
+from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.dagster_internals import observation_in
 from lakehouse.orchestration.metadata_keys import plain_values
 from lakehouse.orchestration.runs.instance import open_instance
@@ -167,8 +167,7 @@ def maintain(
         observation = observation_in(event)
         if observation is None:
             return
-        metadata = plain_values(observation.metadata)
-        step = step_result_of(table_name(observation.asset_key), metadata)
+        step = step_result_of(plain_values(observation.metadata))
         if step is not None:
             steps.append(step)
 

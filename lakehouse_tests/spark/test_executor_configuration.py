@@ -44,12 +44,8 @@ def test_other_clusters_need_no_settings(settings, master):
     assert requested(settings, master, executors=3)["dynamicAllocation.maxExecutors"] == "3"
 
 
-def test_host_and_ports_of_the_driver(settings):
-    given = ClusterSettings(driver_host="10.0.0.7", driver_port=40000)
+def test_host_of_the_driver(settings):
+    given = ClusterSettings(driver_host="10.0.0.7")
     configuration = session_configuration(replace(settings, spark_master=MASTER, cluster=given))
 
     assert configuration["spark.driver.host"] == "10.0.0.7"
-    assert configuration["spark.driver.port"] == "40000"
-    assert configuration["spark.driver.blockManager.port"] == "40020"
-    assert configuration["spark.ui.port"] == "40040"
-    assert configuration["spark.port.maxRetries"] == "19"

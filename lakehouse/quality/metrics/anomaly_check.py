@@ -12,7 +12,6 @@ from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.rules.column_profile import DISTINCT_COUNT, NULL_FRACTION
 from lakehouse.orchestration.asset_keys import asset_key
-from lakehouse.orchestration.metadata_keys import sample_table
 from lakehouse.quality.metrics.detection import (
     COUNT,
     FRACTION,
@@ -294,19 +293,5 @@ def anomaly_result(table: str, compared: Sequence[ComparedMetric]) -> dg.AssetCh
         metadata={
             "anomalies": len(anomalies),
             "compared_metrics": len(compared),
-            "metrics": sample_table([_record(metric) for metric in compared]),
         },
     )
-
-
-def _record(compared: ComparedMetric) -> dict[str, object]:
-    evaluation = compared.evaluation
-    return {
-        "metric": compared.metric.name,
-        "value": compared.metric.value,
-        "expected": evaluation.expected,
-        "least": evaluation.least if compared.kind.low else None,
-        "most": evaluation.most if compared.kind.high else None,
-        "anomaly": evaluation.is_anomaly,
-        "days": len(evaluation.past),
-    }
