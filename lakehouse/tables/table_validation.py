@@ -2,47 +2,24 @@
 
 import re
 from collections.abc import Collection, Sequence
-from typing import get_args
 
 from lakehouse.errors import DeclarationError
 from lakehouse.tables import types
-from lakehouse.tables.declaration import OnErasure, TableDeclaration
+from lakehouse.tables.declaration import TableDeclaration
 from lakehouse.tables.type_promotion import is_wider
 from lakehouse.tables.write_modes import Versions
 
 
 def check_subject(table: TableDeclaration, own_of_quarantine: Collection[str]) -> None:
-    """Check the subject and erasure options, and the columns that a quarantine fills."""
-    if table.on_erasure not in get_args(OnErasure):
+    """Check the reason for no subject, and the columns that a quarantine fills."""
+    reason = table.no_subject
+    if reason is not None and (table.subject is not None or not reason.strip()):
         raise DeclarationError(
-            f"{table.name}: on_erasure is {table.on_erasure!r}; expected one of"
-            f" {', '.join(get_args(OnErasure))}."
+            f"{table.name} has the subject {table.subject} and no_subject={reason!r}; expected"
+            " a subject, or the reason why no column identifies a person."
         )
-    if table.subject is not None and table.on_erasure != "recompute":
-        raise DeclarationError(
-            f"{table.name} has the subject {table.subject} and on_erasure="
-            f"{table.on_erasure!r}; expected it without: rows of an erased person always go.",
-            next_step="Leave on_erasure out.",
-        )
-    _check_reason(table)
     if table.quarantining_rules:
         _check_quarantine(table, own_of_quarantine)
-
-
-def _check_reason(table: TableDeclaration) -> None:
-    if table.no_subject is None:
-        return
-    if table.subject is not None:
-        raise DeclarationError(
-            f"{table.name} has the subject {table.subject} and no_subject=…; expected one of"
-            " them.",
-            next_step="Leave no_subject out.",
-        )
-    if not table.no_subject.strip():
-        raise DeclarationError(
-            f"{table.name}: no_subject is empty; expected the reason why no column identifies a"
-            " person."
-        )
 
 
 def _check_quarantine(table: TableDeclaration, own_of_quarantine: Collection[str]) -> None:
@@ -72,9 +49,6 @@ def check_casts(table: TableDeclaration) -> None:
             raise DeclarationError(
                 f"{table.name}: rule {rule.name} reads {name} as {read}, and the column is"
                 f" {kept}; expected {kept}, or a type of which each value is one.",
-                next_step=(
-                    f"Use castable({name!r}, {str(kept)!r}), or declare the column as {read}."
-                ),
             )
 
 
@@ -122,7 +96,6 @@ def _check_merged_versions(table: TableDeclaration, versions: Versions) -> None:
         raise DeclarationError(
             f"{table.name} merges on {', '.join(on)}, and its versions are of {', '.join(of)};"
             " expected the same columns, since it stores the newest version of each key.",
-            next_step="Name the same columns in Merge(on=…) and in Versions(of=…).",
         )
     if table.stamp in versions.newest:
         raise DeclarationError(
@@ -183,20 +156,7 @@ def check_rules(table: TableDeclaration) -> None:
 
 def _check_refused_share(table: TableDeclaration) -> None:
     share = table.max_refused_share
-    if any(rule.name == REFUSED_SHARE for rule in table.rules):
-        raise DeclarationError(
-            f"{table.name} has a rule named {REFUSED_SHARE}, as is the check of how many rows"
-            " are rejected.",
-            next_step="Give the rule another name=….",
-        )
-    if share is None:
-        return
-    if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
+    if share is not None and not 0 <= share <= 1:
         raise DeclarationError(
             f"{table.name}: max_refused_share is {share!r}; expected a share from 0 to 1."
-        )
-    if not table.quarantining_rules:
-        raise DeclarationError(
-            f"{table.name} has max_refused_share, and none of its rules quarantines rows.",
-            next_step="Use on_failure='quarantine' in a rule on rows, or leave the share out.",
         )
