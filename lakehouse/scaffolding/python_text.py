@@ -15,7 +15,6 @@ from lakehouse.tables.quoting import shown
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-CONFIRM = "Guessed from {source}; confirm or correct, then delete these lines:"
 _WIDTH = 84
 """Of comments and docstrings, which ruff does not wrap; projects allow this or more."""
 
