@@ -40,8 +40,6 @@ _WARM_UP = "The warm-up of Spark"
 _WARM_UP_COMMAND = (sys.executable, "-m", "lakehouse.cli.dev_processes.warm_up")
 _GRACE_SECONDS = 3.0
 """Short, since uncommitted work is repeated."""
-_HANGS = 1_000
-"""Represents a server that does not answer."""
 _OUT_OF_MEMORY = 52
 """The status that Spark exits with after an OutOfMemoryError, `SparkExitCode.OOM`."""
 _STEADY_SECONDS = 600
@@ -115,7 +113,7 @@ class WarmSpark:
             self.say("The Spark server is back.")
             self._is_back("Spark was started again, and answers.")
         elif time.monotonic() > self._started_at + spark_server.START_SECONDS:
-            self._died(_HANGS)
+            self._died(None)
 
     def close(self) -> None:
         """Remove the note about the server."""
@@ -152,7 +150,7 @@ class WarmSpark:
         self.children.add(_NAME, child, _GRACE_SECONDS)
         self._warm_up()
 
-    def _died(self, code: int) -> None:
+    def _died(self, code: int | None) -> None:
         self.children.end(_NAME)
         self.close()
         what = "exited" if self._restarts.answers_since is not None else "did not start"
@@ -164,31 +162,23 @@ class WarmSpark:
             f"The Spark server {what}. It is started again at {again}; the UI, sensors and"
             " alerts continue."
         )
-        report_firing(self.settings, _report(what, again))
+        lines = (
+            f"The Spark server of `lakehouse dev` {what}.",
+            f"It is started again at {again}. Running runs fail, and are retried.",
+        )
+        report_firing(self.settings, Report(KEY, "Spark died", lines, ("lakehouse doctor",)))
 
 
-def describe_exit(code: int) -> str:
+def describe_exit(code: int | None) -> str:
     """Return the meaning of an exit status, with the setting to change if memory was short."""
-    if code == _HANGS:
+    if code is None:
         return f"no answer in {spark_server.START_SECONDS:.0f} s"
     if code == _OUT_OF_MEMORY:
         return "out of memory: set LAKEHOUSE_SPARK_MEMORY to more"
     # A shell adds 128 to the number of a signal.
     if code in (-signal.SIGKILL, 128 + signal.SIGKILL):
         return "killed: if the machine lacked memory, set LAKEHOUSE_SPARK_MEMORY to less"
-    return f"killed by signal {-code}" if code < 0 else f"exit status {code}"
-
-
-def _report(what: str, again: str) -> Report:
-    return Report(
-        KEY,
-        "Spark died",
-        (
-            f"The Spark server of `lakehouse dev` {what}.",
-            f"It is started again at {again}. Running runs fail, and are retried.",
-        ),
-        ("lakehouse doctor",),
-    )
+    return f"exit status {code}"
 
 
 WEBSERVER, DAEMON = "Dagster's webserver", "Dagster's daemon"
@@ -196,7 +186,6 @@ _CODE_SERVER, _RUN_SERVER = "Dagster's code server", "The run server"
 _CODE_THREADS = "32"
 """Each sensor that polls an inbox occupies a thread of the code server."""
 _RESTART_SECONDS = 5.0
-_LOADING_SECONDS = 300.0
 _POLL_SECONDS = 0.2
 _DIED = Report(
     "code server",
@@ -229,7 +218,10 @@ class DagsterProcesses:
 
     def start_services(self, listener: int, address: UIAddress) -> None:
         """Start the daemon and the webserver on a socket, once the code is loaded."""
-        self._wait_for_code_server()
+        # The daemon and the webserver would report an error.
+        _wait_for(
+            _CODE_SERVER, self._children, lambda: _accepts(self._code_socket), _CODE_SERVER
+        )
         location = {
             "location_name": self._settings.definitions,
             "socket": str(self._code_socket),
@@ -244,21 +236,6 @@ class DagsterProcesses:
         self._children.start(
             WEBSERVER, [sys.executable, "-m", module, *served], inherited=[listener]
         )
-
-    def _wait_for_code_server(self) -> None:
-        """Wait until it has loaded the code; the daemon and the webserver would report an error."""
-        until = time.monotonic() + _LOADING_SECONDS
-        while not _accepts(self._code_socket):
-            code = self._children.ended(_CODE_SERVER)
-            if code is not None or time.monotonic() > until:
-                how = f"exited (exit status {code})"
-                if code is None:
-                    how = f"did not load the code in {_LOADING_SECONDS:.0f} s"
-                raise LakehouseError(
-                    f"{_CODE_SERVER} {how}.",
-                    next_step="Read the messages above; `lakehouse dev` starts it again.",
-                )
-            time.sleep(_POLL_SECONDS)
 
     def close(self) -> None:
         """End what starts runs, and the runs; the other children end after them."""
@@ -375,14 +352,14 @@ def serve(
                 spark.start(progress)
             with listener:
                 dagster.start_services(listener.fileno(), address)
-            _wait_for_ui(settings, children, address)
+            _wait_for(WEBSERVER, children, lambda: address.is_served, DAEMON, WEBSERVER)
             leave_note(settings, url)
             click.echo(
                 f"The Dagster UI is open at {address.url}, on {settings.home}. Ctrl-C ends it.",
                 err=True,
             )
             while True:
-                _check_dagster(settings, children)
+                _check_running(children, DAEMON, WEBSERVER)
                 spark.look()
                 dagster.restart_dead()
                 time.sleep(_CHECK_SECONDS)
@@ -392,29 +369,29 @@ def serve(
             spark.close()
 
 
-def _wait_for_ui(settings: Settings, children: Children, address: UIAddress) -> None:
+def _wait_for(
+    what: str, children: Children, is_ready: Callable[[], bool], *watched: str
+) -> None:
+    """Wait until a process is ready; raises LakehouseError if a watched one exits."""
     until = time.monotonic() + _OPENING_SECONDS
-    while not address.is_served:
-        _check_dagster(settings, children)
+    while not is_ready():
+        _check_running(children, *watched)
         if time.monotonic() > until:
-            raise _exited(settings, f"{WEBSERVER} does not answer")
-        time.sleep(_CHECK_SECONDS)
+            raise _exited(f"{what} does not answer")
+        time.sleep(_POLL_SECONDS)
 
 
-def _check_dagster(settings: Settings, children: Children) -> None:
-    for name in (DAEMON, WEBSERVER):
+def _check_running(children: Children, *names: str) -> None:
+    for name in names:
         code = children.ended(name)
         if code is not None:
-            raise _exited(settings, f"{name} exited by itself (exit status {code})")
+            raise _exited(f"{name} exited by itself (exit status {code})")
 
 
-def _exited(settings: Settings, problem: str) -> LakehouseError:
+def _exited(problem: str) -> LakehouseError:
     return LakehouseError(
         f"{problem}, and `lakehouse dev` exits with it.",
-        next_step=(
-            f"Read the messages above, or in {settings.home / 'logs'}; `lakehouse dev` starts"
-            " it again."
-        ),
+        next_step="Read the messages above, or in the folder `logs` of the home.",
     )
 
 
