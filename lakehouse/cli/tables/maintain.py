@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakehouse.cli.call_context import State, command
-from lakehouse.cli.output.cell_values import Column
+from lakehouse.cli.output.cell_values import columns_named
 from lakehouse.cli.output.printing import conclude, count, table
 from lakehouse.cli.output.record_output import print_records, table_or_json
 from lakehouse.storage.byte_sizes import size_text
@@ -16,14 +16,7 @@ if TYPE_CHECKING:
     from lakehouse.upkeep.upkeep_job import MaintainResult
     from lakehouse.upkeep.upkeep_plan import PlannedStep, UpkeepPlan
 
-_COLUMNS = (
-    Column("table"),
-    Column("step"),
-    Column("due"),
-    Column("reason"),
-    Column("gain"),
-    Column("cost"),
-)
+_COLUMNS = columns_named(("table", "step", "due", "reason", "gain", "cost"))
 
 
 @command("maintain")
@@ -68,7 +61,7 @@ def _print_plan(plan: "UpkeepPlan", form: str, *, with_all: bool) -> None:
     if form == "json":
         print_records(map(_plan_record, plan.steps))
         return
-    shown = [step for step in plan.steps if with_all or step.is_due or _retains(step)]
+    shown = plan.steps if with_all else plan.due
     waiting = len(plan.steps) - len(plan.due)
     footer = f"{count(len(plan.due), 'step')} due, {waiting} not"
     if not with_all:
@@ -82,17 +75,7 @@ def _cells(step: "PlannedStep") -> list[Any]:
         due = f"{step.not_before:%Y-%m-%d %H:%M}"
     gain = ", ".join(_gain(step))
     cost = size_text(step.cost_bytes) if step.cost_bytes else ""
-    reasons = [step.reason, *(text for text in _unmet(step) if text != step.reason)]
-    return [step.table, step.step, due, "; ".join(reasons), gain, cost]
-
-
-def _unmet(step: "PlannedStep") -> list[str]:
-    return [condition.text for condition in step.conditions if not condition.is_met]
-
-
-def _retains(step: "PlannedStep") -> bool:
-    """Whether a reader, tag or branch retains snapshots that are old enough to expire."""
-    return step.step == "expire_snapshots" and len(_unmet(step)) > 1
+    return [step.table, step.step, due, step.reason, gain, cost]
 
 
 def _gain(step: "PlannedStep") -> Iterator[str]:
