@@ -39,9 +39,8 @@ OWN_LOG = "rows that the lakehouse wrote of itself in a window of days, a few fo
 
 COLLECTED = {
     # A query's output.
-    "cli/tables/diff.py:_rows.collect": OUTPUT,
+    "cli/output/cell_values.py:masked_cells.collect": OUTPUT,
     "cli/tables/sql.py:_rendered.collect": OUTPUT,
-    "cli/tables/try_table.py:_masked_rows.collect": OF_A_TEST,
     "iceberg/diff/row_diff.py:count_by.collect": f"{OUTPUT}: a row for each value of a column",
     "iceberg/diff/row_diff.py:sample_rows.collect": SAMPLES,
     "iceberg/copy/copy_table.py:row_checksum.to_pandas": "one batch of a stream",
@@ -92,7 +91,7 @@ COLLECTED = {
     "quality/source_rows_check.py:_of_their_files.collect": FEW_OR_OTHERWISE,
     # By PyIceberg.
     "iceberg/write/append_without_spark.py:has_run.to_arrow": "at most one row",
-    "upkeep/health_records.py:size_history.to_arrow": OWN_LOG,
+    "cli/tables/table_trends.py:failed_shares.to_arrow": OWN_LOG,
     "upkeep/upkeep_records.py:past_upkeep.to_arrow": OWN_LOG,
     "quality/metrics/anomaly_check.py:recent_metrics.to_arrow": OWN_LOG,
     "privacy/audit_chain.py:verify_chain.to_arrow": "a few rows for each request of a person",

@@ -10,7 +10,7 @@ import click
 from lakehouse.cli.output.progress import Progress
 from lakehouse.errors import LakehouseError, TableNotFound, UsageError
 from lakehouse.settings import Settings
-from lakehouse.tables.quoting import meant_name, near_name
+from lakehouse.tables.quoting import meant_name
 
 if TYPE_CHECKING:
     from lakehouse.iceberg.catalog.catalog import Catalog
@@ -134,19 +134,13 @@ class State:
         :raises TableNotFound: declared, but no run has created it yet.
         """
         plain = plain_name(name)
-        has_layer = all(plain.partition("."))
         # Do not query impossible names: SQLite rejects unpaired surrogates.
-        if has_layer and plain.isprintable() and self.engine.catalog.has(plain):
+        is_possible = all(plain.partition(".")) and plain.isprintable()
+        if is_possible and self.engine.catalog.has(plain):
             return plain
         if plain in self._declared_names():
             raise not_created_yet(plain)
-        error, expected = f"There is no table {plain}", "."
-        if not has_layer:
-            error = f"{name!r} is not the name of a table"
-            expected = "; expected its layer too, such as silver.fruits."
-        near = near_name(plain, self.known_tables())
-        hint = f"; did you mean {near}?" if near else expected
-        raise UsageError(f"{error}{hint}", next_step=_LISTED)
+        raise UsageError(f"There is no table {plain}; {meant_name(plain, self.known_tables())}")
 
     def known_tables(self) -> set[str]:
         """Names of existing and declared tables; only existing ones if a declaration is invalid."""

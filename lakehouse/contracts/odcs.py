@@ -73,7 +73,7 @@ def _column_of(table: IcebergTable, rule: Rule) -> str | None:
 
 
 def _check(table: IcebergTable, rule: Rule) -> Check:
-    check = {
+    return {
         "id": rule.name,
         "name": rule.name,
         "description": _rule_description(table, rule),
@@ -81,8 +81,6 @@ def _check(table: IcebergTable, rule: Rule) -> Check:
         "severity": "warning" if rule.on_failure == "warn" else "error",
         "customProperties": [{"property": "onFailure", "value": rule.on_failure}],
     }
-    dimension = _dimension(rule)
-    return {**check, "dimension": dimension} if dimension else check
 
 
 def _rule_description(table: IcebergTable, rule: Rule) -> str:
@@ -177,18 +175,6 @@ def _plain(number: Number) -> int | float:
     return int(number) if number == int(number) else float(number)
 
 
-def _dimension(rule: Rule) -> str | None:
-    if rule.identifies_rows:
-        return "uniqueness"
-    if _counts_nulls(rule):
-        return "completeness"
-    if isinstance(rule, FreshRule):
-        return "timeliness"
-    if rule.read_columns:
-        return "consistency"
-    return "conformity" if rule.is_row_rule else None
-
-
 _LOGICAL_TYPES: dict[str, dict[str, Any]] = {
     "boolean": {"logicalType": "boolean"},
     "int": {"logicalType": "integer", "logicalTypeOptions": {"format": "i32"}},
@@ -206,7 +192,6 @@ API_VERSION = "v3.2.0"
 """The version of the standard; earlier ones lack maps and times without a zone."""
 _REFERENCE = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\.[A-Za-z_][A-Za-z0-9_-]*")
 _LONGEST_LINE = 100
-_ENDS_OF_LINES = re.compile("[\r\x85\u2028\u2029]")
 Document = dict[str, Any]
 
 
@@ -279,19 +264,10 @@ def to_yaml(document: Document) -> str:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Disables YAML aliases, and escapes Unicode line separators."""
+    """Disables YAML aliases."""
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002
         return True
-
-
-def _text_node(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    # PyYAML escapes them only in double quotes; otherwise they are read back as spaces.
-    style = '"' if _ENDS_OF_LINES.search(text) else None
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style)
-
-
-_Dumper.add_representer(str, _text_node)
 
 
 def _description(table: IcebergTable) -> Document:
@@ -385,13 +361,7 @@ def _relationships(table: IcebergTable) -> list[Document]:
 
 
 def _people(table: IcebergTable) -> Document:
-    if not table.owner:
-        return {}
-    people: Document = {"team": {"name": table.owner.removeprefix("team:")}}
-    if "@" in table.owner:
-        address = {"channel": table.owner, "tool": "email", "url": f"mailto:{table.owner}"}
-        people["support"] = [address]
-    return people
+    return {"team": {"name": table.owner.removeprefix("team:")}} if table.owner else {}
 
 
 def _service_levels(table: IcebergTable, feed: Feed | None) -> list[Document]:

@@ -96,20 +96,6 @@ class DeliveredContent:
         return self.sha256[:HASH_DIGITS]
 
 
-class SeveralDeliveries(UsageError):
-    """A name has several deliveries, `deliveries`, and none was selected."""
-
-    def __init__(
-        self, feed: Feed, source_file: str, deliveries: Sequence[DeliveredContent]
-    ) -> None:
-        self.deliveries = tuple(deliveries)
-        super().__init__(
-            f"{source_file!r} was delivered {len(deliveries)} times to {feed.name}; expected"
-            " the hash of one delivery.",
-            next_step="Pass the hash of the delivery to reject with --sha256.",
-        )
-
-
 @dataclass(frozen=True)
 class Withdrawn:
     """A delivery's rows by table, bronze first, and the rejected file's key if it was archived."""
@@ -220,14 +206,16 @@ def _select_delivery(
     for content in known:
         if any(form.startswith(prefix) for form in (content.sha256, *content.forms)):
             meant.append(content)
-    if not meant:
-        hashes = ", ".join(content.short_sha256 for content in known)
-        raise UsageError(
-            f"No delivery of {source_file!r} has a hash that starts with {sha256!r}; there are"
-            f" {hashes}."
+    if len(meant) != 1:
+        listed = "; ".join(
+            f"{content.short_sha256} of {content.at:%Y-%m-%d %H:%MZ} with {content.rows:,} rows"
+            for content in known
         )
-    if len(meant) > 1:
-        raise SeveralDeliveries(feed, source_file, meant)
+        raise UsageError(
+            f"{len(meant)} deliveries of {source_file!r} have a hash that starts with"
+            f" {sha256!r}; expected one of {listed}.",
+            next_step="Pass the start of its hash with --sha256.",
+        )
     return meant[0]
 
 

@@ -3,12 +3,11 @@
 import importlib.util
 import keyword
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lakehouse.errors import LakehouseError, UsageError
+from lakehouse.errors import UsageError
 from lakehouse.settings.project_file import find_project_file
 from lakehouse.storage.atomic_files import create_bytes
 from lakehouse.tables.quoting import shown
@@ -20,21 +19,12 @@ def write_files(texts: Mapping[Path, str]) -> list[Path]:
     A file with the same text stays, so that repeating a call completes an interrupted one.
 
     :raises UsageError: a file exists with another text; then nothing is written.
-    :raises LakehouseError: a file cannot be written.
     """
     check_new([path for path, text in texts.items() if differs(path, text)])
     missing = [path for path in texts if not path.exists()]
     for path in missing:
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            is_written = create_bytes(path, texts[path].encode(), mode=0o644)
-        except OSError:
-            is_written = False
-        if not is_written:
-            raise LakehouseError(
-                f"{shown(str(path))} cannot be written, or another process wrote it.",
-                next_step="Check its folder, and run the command again.",
-            )
+        path.parent.mkdir(parents=True, exist_ok=True)
+        create_bytes(path, texts[path].encode(), mode=0o644)
     return missing
 
 
@@ -92,7 +82,8 @@ def begin_project(root: Path, package: str | None, version: str) -> BegunProject
             f"{shown(str(root))} is the project {known} already; expected it, or another folder.",
             next_step="Omit --name, or give another FOLDER.",
         )
-    _check_name(name, root)
+    if not known:
+        _check_name(name)
     template = _TEMPLATE.read_text(encoding="utf-8")
     files = yaml.safe_load(template.replace("<package>", name).replace("<version>", version))
     # The file that marks the folder as a project is last.
@@ -123,24 +114,11 @@ def _name_of(root: Path) -> str:
     return words.strip("_").lstrip("_0123456789")
 
 
-def _check_name(name: str, root: Path) -> None:
-    is_taken = name in _TAKEN or name in sys.stdlib_module_names
-    if not _PACKAGE.fullmatch(name) or keyword.iskeyword(name):
-        problem = "which cannot be one"
-    elif is_taken or _is_installed(name, root):
-        problem = "which is another package in this Python already"
-    else:
-        return
-    raise UsageError(
-        f"The name of the package is {name!r}, {problem}; expected a new name of lower"
-        " case letters, digits and underscores.",
-        next_step="Give --name, such as shop.",
-    )
-
-
-def _is_installed(name: str, root: Path) -> bool:
-    spec = importlib.util.find_spec(name)
-    if spec is None:
-        return False
-    places = [spec.origin or "", *(spec.submodule_search_locations or ())]
-    return not any(Path(place).is_relative_to(root.resolve()) for place in places if place)
+def _check_name(name: str) -> None:
+    is_valid = _PACKAGE.fullmatch(name) and not keyword.iskeyword(name)
+    if not is_valid or name in _TAKEN or importlib.util.find_spec(name):
+        raise UsageError(
+            f"The name of the package is {name!r}; expected lower case letters, digits and"
+            " underscores, and no name of another package in this Python.",
+            next_step="Give --name, such as shop.",
+        )

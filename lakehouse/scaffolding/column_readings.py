@@ -97,15 +97,15 @@ class Reading:
     has_one_notation: bool = True
 
 
-def reading_of(column: ColumnProfile, delimiter: str = ",") -> Reading:
-    """Return how a column of files with a delimiter is read."""
+def reading_of(column: ColumnProfile) -> Reading:
+    """Return how a column is read."""
     if column.file_type:
         return _read_typed(column)
     if not column.filled_rows:
         return Reading(unclear="empty in all rows")
     is_day = column.all_match(_COMPACT_DAY) and not DAY_WORDS.isdisjoint(column.words)
     return (
-        (None if is_day else _read_numbers(column, delimiter))
+        (None if is_day else _read_numbers(column))
         or _read_dates(column)
         or _read_booleans(column)
         or Reading(unclear=_why_text(column))
@@ -144,7 +144,7 @@ def _read_booleans(column: ColumnProfile) -> Reading | None:
     return Reading("boolean")
 
 
-def _read_numbers(column: ColumnProfile, delimiter: str) -> Reading | None:
+def _read_numbers(column: ColumnProfile) -> Reading | None:
     """Return how numbers are read; None if not all values are numbers."""
     mark = next((mark for mark, numbers in _NUMBERS.items() if column.all_match(numbers)), None)
     if mark is None:
@@ -152,17 +152,11 @@ def _read_numbers(column: ColumnProfile, delimiter: str) -> Reading | None:
     if codes := column.matching_rows(_CODE):
         is_mixed = 2 * codes < column.filled_rows
         return Reading(unclear="numbers and codes such as 007 or 2E1" if is_mixed else "")
-    notes = []
     if column.any_match(_AMBIGUOUS) and column.all_match(f"{_WHOLE}|{_AMBIGUOUS}"):
-        # A number such as 4000 shows that thousands are not grouped. Where commas precede
-        # decimals, semicolons usually separate fields.
-        is_ungrouped = column.any_match("[+-]?[0-9]{4,}")
-        has_decimals = delimiter != ";" and not column.any_match("[+-]?[0-9]{1,3}")
-        if mark == "," or not (is_ungrouped or has_decimals):
-            return Reading(
-                unclear="1.234 or 1,234 may be over a thousand, or one and three decimals"
-            )
-        notes.append("three decimals, so that 1.234 is a little over one")
+        return Reading(
+            unclear="1.234 or 1,234 may be over a thousand, or one and three decimals"
+        )
+    notes = []
     if mark == ",":
         has_groups = column.any_match(r".*[0-9]\.[0-9].*")
         seen = "points between thousands" if has_groups else "no points so far"

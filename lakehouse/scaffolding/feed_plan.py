@@ -189,7 +189,7 @@ def _columns(
     personal = personal_columns(profiles)
     columns = []
     for delivered, profile in profiles.items():
-        reading = reading_of(profile, samples.feed.delimiter)
+        reading = reading_of(profile)
         if delivered in personal and not reading.days and not profile.file_type:
             # A number that identifies a person, such as a phone, is no quantity.
             reading = Reading()

@@ -5,7 +5,6 @@ A file that cannot be read here would be rejected by the feed for the same reaso
 
 import json
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -34,7 +33,7 @@ from lakehouse.tables.feed import (
     nfc,
     uncompressed,
 )
-from lakehouse.tables.quoting import quoted, shown
+from lakehouse.tables.quoting import shown
 
 MAX_ROWS = 1_000_000
 """Rows that are read in total."""
@@ -87,7 +86,6 @@ def read_samples(paths: Sequence[Path], *, max_rows: int = MAX_ROWS) -> Samples:
         the message contains no value of a file.
     """
     files = [_open(path, max_rows) for path in paths]
-    _check_names(files)
     types = _common_types(files)
     feed = _feed(files, types)
     tables: list[pa.Table] = []
@@ -182,22 +180,6 @@ def _without_maps(kind: Any) -> Any:
     if not 0 < len(names) == kind.num_fields <= _MAX_FIELDS or "" in names:
         return pa.string()
     return pa.struct([(field.name, _without_maps(field.type)) for field in kind])
-
-
-def _check_names(files: Sequence[SampleFile]) -> None:
-    """Check that no two names in the files differ in case and spaces only."""
-    known: dict[str, str] = {}
-    for file in files:
-        counts = Counter(name.strip().lower() for name in file.names)
-        for name in file.names:
-            plain = name.strip().lower()
-            if counts[plain] > 1 or known.setdefault(plain, name) != name:
-                raise LakehouseError(
-                    f"{shown(file.path.name)} has a column {quoted(name)} more than once, or in"
-                    " another spelling than a file before; expected names that differ in more than"
-                    " case and spaces.",
-                    next_step="Rename it, or leave the file out.",
-                )
 
 
 def _common_types(files: Sequence[SampleFile]) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """Reads the content of the site from metadata and Dagster's storage; starts no JVM."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -55,12 +55,8 @@ def read_site(
     """
     graph, feeds = source.read_graph(), tuple(source.feeds.values())
     names = sorted({*catalog.tables(source.declared), *source.declared})
-    read = {name: _read_table(catalog, name, source.declared.get(name)) for name in names}
-    histories = {name: facts.history for name, facts in read.items() if facts.history}
     incidents = _read_incidents(settings)
-    states = TableStates(graph, instance, source.declared, feeds, histories, incidents, now)
-    conditions = states.conditions(names)
-    checks = read_checks(graph, instance, source.declared)
+    read = read_tables(source, names, catalog, instance, incidents, now)
     declared = source.declared.values()
     quarantined = {one.quarantine.name: one.name for one in declared if one.quarantine}
     tables = {}
@@ -74,11 +70,9 @@ def read_site(
             facts,
             description=(asset and asset.description) or "",
             kinds=sorted(asset.kinds) if asset else (),
-            condition=conditions[name],
             contract=contract,
             quarantine_of=quarantined.get(name, ""),
             quarantined=rows,
-            checks=tuple(checks.get(name, ())),
         )
     return SiteFacts(
         settings.name or "Lakehouse",
@@ -90,6 +84,26 @@ def read_site(
         tuple(one for one in incidents if one.firing.table not in tables),
         catalog.pyiceberg.get("uri", ""),
     )
+
+
+def read_tables(
+    source: SiteSource,
+    names: Iterable[str],
+    catalog: Catalog,
+    instance: dg.DagsterInstance | None,
+    incidents: Sequence[Incident],
+    now: datetime,
+) -> dict[str, TableFacts]:
+    """Return the metadata, the condition and the checks of tables by name."""
+    declared, graph, feeds = source.declared, source.read_graph(), source.feeds.values()
+    read = {name: _read_table(catalog, name, declared.get(name)) for name in names}
+    histories = {name: facts.history for name, facts in read.items() if facts.history}
+    states = TableStates(graph, instance, declared, feeds, histories, incidents, now)
+    conditions, checks = states.conditions(read), read_checks(graph, instance, declared)
+    return {
+        name: replace(facts, condition=conditions[name], checks=tuple(checks.get(name, ())))
+        for name, facts in read.items()
+    }
 
 
 def _sources_of(graph: "AssetGraph", feeds: Iterable[Feed]) -> dict[str, set[str]]:

@@ -13,16 +13,12 @@ from lakehouse.tables.quoting import literal
 from lakehouse.tables.types import WIDEST
 
 _DECIMAL = re.compile(r"^decimal\((\d+),\s*(\d+)\)$")
-_QUICK = 18
 _DAY = r"^\s*[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
 _FULL_DATE = rf"{_DAY}\s*$"
 _MINUTE = rf"{_DAY}[T ][0-9]{{1,2}}:[0-9]{{2}}"
 _OFFSET = r"([Zz]|UTC|GMT|(UTC|GMT)?[+-][0-9]{2}(:?[0-9]{2})?)\s*$"
 _TIMESTAMP = rf"{_MINUTE}(:[0-9]{{2}}([.][0-9]+)?)?\s*({_OFFSET[:-1]})?$"
 """A timestamp with or without an offset; the meaning of a zone name can change by law."""
-_OFFSET_BEFORE = _OFFSET.replace("(UTC|GMT)?", "")
-_TIMESTAMP_BEFORE = _TIMESTAMP.replace("(UTC|GMT)?", "")
-"""The patterns in `Cast.identity`, which must not change."""
 _FITS_FLOAT = 38
 """Digits of a number that always fits `float`, and therefore `double`."""
 # Java strips all of these characters at both ends.
@@ -43,26 +39,6 @@ class Cast:
     def sql(self, raw: str) -> str:
         """Return SQL that casts a delivered value; see `cast_sql`."""
         return cast_sql(raw, self.type, self.time_zone)
-
-    def identity(self, raw: str) -> str:
-        """Return a stable identity of this cast: its SQL before years were bounded.
-
-        It is part of a rule's identity, so that an improved cast does not recompute every
-        table.
-        """
-        return _cast_sql(raw, self.type, self.time_zone, is_bounded=False)
-
-    def quick_sql(self, raw: str) -> str:
-        """Return longer SQL with the same result that is faster for typical text."""
-        cast = self.sql(raw)
-        decimal = _DECIMAL.match(self.type)
-        if decimal is None:
-            return cast
-        quick_scale, scale = _QUICK - int(decimal[1]) + int(decimal[2]), int(decimal[2])
-        if quick_scale <= scale:
-            return cast
-        is_usual = _is_usual_decimal(raw, quick_scale, scale)
-        return f"(CASE WHEN {is_usual} THEN try_cast({raw} AS {self.type}) ELSE {cast} END)"
 
 
 def to_timestamp(text: str) -> datetime:
@@ -89,20 +65,16 @@ def cast_sql(raw: str, to: str, time_zone: str = "UTC") -> str:
     :param to: the type in Spark's notation.
     :param time_zone: the zone of timestamps without an offset, and of the dates of timestamps.
     """
-    return _cast_sql(raw, to, time_zone, is_bounded=True)
-
-
-def _cast_sql(raw: str, to: str, time_zone: str, *, is_bounded: bool) -> str:
     decimal = _DECIMAL.match(to)
     if decimal:
         return _decimal(raw, to, int(decimal[1]) - int(decimal[2]), int(decimal[2]))
     if to == "date":
-        return _date(raw, time_zone, is_bounded=is_bounded)
+        return _date(raw, time_zone)
     if to == "timestamp":
-        return _timestamp(raw, time_zone, is_bounded=is_bounded)
-    if to == "timestamp_ntz" and is_bounded:
+        return _timestamp(raw, time_zone)
+    if to == "timestamp_ntz":
         return _wall_time(raw)
-    if to in ("double", "float") and is_bounded:
+    if to in ("double", "float"):
         return _floating(raw, to)
     return f"try_cast({raw} AS {to})"
 
@@ -144,39 +116,19 @@ def _decimal(raw: str, to: str, integer_digits: int, scale: int) -> str:
     """Reject numbers with more decimal places than the type, which would be rounded. Java
     accepts any digits.
 
-    Eighteen digits fit a machine word; comparing more digits is several times slower. Short
-    text without an exponent cannot have more. For longer text the digits are counted, since the
-    comparison value is rounded too.
+    Text without an exponent and with few decimal places is recognized without a regular
+    expression, which would take most of a load's time.
     """
-    text = f"CAST({raw} AS string)"
-    cast, quick_scale = f"try_cast({raw} AS {to})", _QUICK - integer_digits
-    is_ascii = f"octet_length({text}) = length({text})"
-    is_plain = rf"^\s*[+-]?[0-9]*([.][0-9]{{0,{scale}}}0*)?\s*$"
-    branches = (
-        f"WHEN {text} RLIKE {literal(is_plain)} THEN {cast} "
-        f"WHEN {_exponential(raw, cast, integer_digits, scale)} THEN {cast}"
-    )
-    if quick_scale > scale:
-        is_short = f"length({text}) <= {quick_scale + 1} AND NOT contains(lower({text}), 'e')"
-        same = f"{cast} = try_cast({raw} AS decimal({_QUICK},{quick_scale}))"
-        branches = (
-            f"WHEN {is_short} THEN CASE WHEN {is_ascii} AND {same} THEN {cast} END {branches}"
-        )
-    return f"(CASE {branches} END)"
-
-
-def _is_usual_decimal(raw: str, quick_scale: int, scale: int) -> str:
-    """Return the predicate of short text without an exponent and with no more decimal places
-    than the type. It avoids a comparison with the rounded value, which would evaluate the text
-    three times.
-    """
-    text = f"CAST({raw} AS string)"
-    return (
-        # Spark evaluates the type before reading rows.
-        f"typeof({raw}) = 'string' AND length({text}) <= {quick_scale + 1}"
-        f" AND octet_length({text}) = length({text})"
-        f" AND (instr({text}, '.') = 0 OR length({text}) - instr({text}, '.') <= {scale})"
+    text, cast = f"CAST({raw} AS string)", f"try_cast({raw} AS {to})"
+    is_usual = (
+        f"octet_length({text}) = length({text})"
         f" AND NOT contains({text}, 'e') AND NOT contains({text}, 'E')"
+        f" AND (instr({text}, '.') = 0 OR length({text}) - instr({text}, '.') <= {scale})"
+    )
+    is_plain = rf"^\s*[+-]?[0-9]*([.][0-9]{{0,{scale}}}0*)?\s*$"
+    return (
+        f"(CASE WHEN {is_usual} THEN {cast} WHEN {text} RLIKE {literal(is_plain)} THEN {cast} "
+        f"WHEN {_exponential(raw, cast, integer_digits, scale)} THEN {cast} END)"
     )
 
 
@@ -192,64 +144,52 @@ def _exponential(raw: str, cast: str, integer_digits: int, scale: int) -> str:
     return f"CAST({raw} AS string) RLIKE {literal(is_bounded)} AND {cast} = {exact}"
 
 
-def _date(raw: str, time_zone: str, *, is_bounded: bool) -> str:
+def _date(raw: str, time_zone: str) -> str:
     """Accept a date, or the local date of a timestamp; a date in its usual form skips further
     checks. A `timestamp` value is handled first: as text it would lose its offset.
     """
     timestamp, day = f"try_cast({raw} AS timestamp)", f"try_cast({raw} AS date)"
 
-    def there(value: str) -> str:
-        return f"CAST(from_utc_timestamp({value}, {literal(time_zone)}) AS date)"
+    def local_day(value: str) -> str:
+        local = f"CAST(from_utc_timestamp({value}, {literal(time_zone)}) AS date)"
+        return _bounded(local, raw)
 
-    local_day, utc_day = there(timestamp), f"CAST({timestamp} AS date)"
-    is_usual = f"length(trim({raw})) = 10 AND {_starts_as_a_day(raw)}"
-    usual_day, typed, pattern, offset = day, "", _TIMESTAMP_BEFORE, _OFFSET_BEFORE
-    if is_bounded:
-        is_usual += f" AND {_is_far_inside(raw)} AND {_is_digit(f'trim({raw})', -1)}"
-        typed = f"WHEN {is_timestamp_sql(raw)} THEN {_bounded(local_day, raw)} "
-        pattern, offset, local_day = _TIMESTAMP, _OFFSET, there(_with_offset(raw))
-        day, local_day, utc_day = (_bounded(one, raw) for one in (day, local_day, utc_day))
+    is_usual = (
+        f"length(trim({raw})) = 10 AND {_starts_as_a_day(raw)} AND {_is_far_inside(raw)}"
+        f" AND {_is_digit(f'trim({raw})', -1)}"
+    )
+    utc_day = _bounded(f"CAST({timestamp} AS date)", raw)
     return (
-        f"(CASE {typed}WHEN {is_usual} THEN {usual_day}"
-        f" WHEN {raw} RLIKE {literal(_FULL_DATE)} THEN {day}"
-        f" WHEN NOT coalesce({raw} RLIKE {literal(pattern)}, false) THEN NULL"
-        f" WHEN {raw} RLIKE {literal(offset)} THEN {local_day} ELSE {utc_day} END)"
+        f"(CASE WHEN {is_timestamp_sql(raw)} THEN {local_day(timestamp)}"
+        f" WHEN {is_usual} THEN {day}"
+        f" WHEN {raw} RLIKE {literal(_FULL_DATE)} THEN {_bounded(day, raw)}"
+        f" WHEN NOT coalesce({raw} RLIKE {literal(_TIMESTAMP)}, false) THEN NULL"
+        f" WHEN {raw} RLIKE {literal(_OFFSET)} THEN {local_day(_with_offset(raw))}"
+        f" ELSE {utc_day} END)"
     )
 
 
-def _timestamp(raw: str, time_zone: str, *, is_bounded: bool) -> str:
+def _timestamp(raw: str, time_zone: str) -> str:
     """Accept a date or a timestamp, converted to UTC if it has an offset. Spark alone would
     read a time of day as today.
 
     A timestamp in its usual form is recognized without a regular expression, which would take
-    most of a load's time.
+    most of a load's time. Spark also accepts one digit for seconds, and names of zones.
     """
-    text, timestamp = f"trim({raw})", f"try_cast({raw} AS timestamp)"
-    local = f"to_utc_timestamp({timestamp}, {literal(time_zone)})"
-    has_offset = f"(right({text}, 1) = 'Z' OR substr({text}, -6, 1) IN ('+', '-'))"
+    text, usual = f"trim({raw})", f"try_cast({raw} AS timestamp)"
     is_usual = (
-        f"length({text}) > 16 AND {_starts_as_a_day(raw)} AND substr({text}, 14, 1) = ':' AND"
-        f" {has_offset}"
+        f"substr({text}, 17, 1) = ':' AND {_starts_as_a_day(raw)} AND substr({text}, 14, 1)"
+        f" = ':' AND {_is_digit(text, 19)} AND (right({text}, 1) = 'Z' AND"
+        f" {_is_digit(text, -2)} OR substr({text}, -6, 1) IN ('+', '-') AND"
+        f" {_is_digit(text, -7)}) AND {_is_far_inside(raw)}"
     )
-    usual_timestamp, zoned, typed = timestamp, timestamp, ""
-    pattern, offset = _TIMESTAMP_BEFORE, _OFFSET_BEFORE
-    if is_bounded:
-        # Spark also accepts one digit for seconds, and names of zones.
-        is_usual = (
-            f"substr({text}, 17, 1) = ':' AND {_starts_as_a_day(raw)} AND substr({text}, 14, 1)"
-            f" = ':' AND {_is_digit(text, 19)} AND (right({text}, 1) = 'Z' AND"
-            f" {_is_digit(text, -2)} OR substr({text}, -6, 1) IN ('+', '-') AND"
-            f" {_is_digit(text, -7)}) AND {_is_far_inside(raw)}"
-        )
-        pattern, offset = _TIMESTAMP, _OFFSET
-        zoned = _bounded(_with_offset(raw), raw)
-        timestamp, local = (_bounded(one, raw) for one in (timestamp, local))
-        typed = f"WHEN {is_timestamp_sql(raw)} THEN {timestamp} "
+    local = _bounded(f"to_utc_timestamp({usual}, {literal(time_zone)})", raw)
     return (
-        f"(CASE {typed}WHEN {is_usual} THEN {usual_timestamp} "
+        f"(CASE WHEN {is_timestamp_sql(raw)} THEN {_bounded(usual, raw)} "
+        f"WHEN {is_usual} THEN {usual} "
         f"WHEN {raw} RLIKE {literal(_FULL_DATE)} THEN {local} "
-        f"WHEN NOT coalesce({raw} RLIKE {literal(pattern)}, false) THEN NULL "
-        f"WHEN {raw} RLIKE {literal(offset)} THEN {zoned} "
+        f"WHEN NOT coalesce({raw} RLIKE {literal(_TIMESTAMP)}, false) THEN NULL "
+        f"WHEN {raw} RLIKE {literal(_OFFSET)} THEN {_bounded(_with_offset(raw), raw)} "
         f"ELSE {local} END)"
     )
 

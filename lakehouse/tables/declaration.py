@@ -189,7 +189,7 @@ class TableDeclaration:
     def cast_sql(self, column: str, raw: str) -> str:
         """Return SQL that casts the SQL `raw` of a delivered value; NULL if it cannot be cast."""
         if column in self.casts:
-            return self.casts[column].quick_sql(raw)
+            return self.casts[column].sql(raw)
         return f"try_cast({raw} AS {self.column(column).type})"
 
     def broken_by(self, rule: Rule) -> str:

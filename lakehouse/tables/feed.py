@@ -268,20 +268,22 @@ def _check(feed: Feed) -> None:
             " underscores."
         )
     _check_columns(feed)
-    _check_allowed(feed, "formats", feed.formats, FORMATS)
+    allowed: dict[str, tuple[Sequence[str | None], Sequence[str | None]]] = {
+        "formats": (feed.formats, FORMATS),
+        "delimiter": ((feed.delimiter,), tuple(DELIMITERS)),
+        "on_new_column": ((feed.on_new_column,), get_args(OnNewColumn)),
+        "after": ((feed.after,), get_args(After)),
+        "ingest_by": ((feed.ingest_by,), get_args(IngestBy)),
+        "subject": ((feed.subject,), (*feed.column_names, None)),
+        "moment": ((feed.moment,), (*feed.column_names, None)),
+    }
+    for part, (values, known) in allowed.items():
+        if not values or not set(values) <= set(known):
+            raise DeclarationError(
+                f"feed {feed.name}: {part} is {', '.join(map(repr, values)) or 'empty'};"
+                f" expected some of {', '.join(map(repr, known))}."
+            )
     _check_types(feed)
-    if feed.delimiter not in DELIMITERS:
-        raise DeclarationError(
-            f"feed {feed.name}: delimiter is {feed.delimiter!r}; expected one of"
-            f" {', '.join(map(repr, DELIMITERS))}."
-        )
-    _check_allowed(feed, "on_new_column", (feed.on_new_column,), get_args(OnNewColumn))
-    _check_allowed(feed, "after", (feed.after,), get_args(After))
-    _check_allowed(feed, "ingest_by", (feed.ingest_by,), get_args(IngestBy))
-    if feed.subject is not None:
-        _check_allowed(feed, "subject", (feed.subject,), feed.column_names)
-    if feed.moment is not None:
-        _check_allowed(feed, "moment", (feed.moment,), feed.column_names)
     if feed.max_files_per_run is not None and feed.max_files_per_run < 1:
         raise DeclarationError(
             f"feed {feed.name}: max_files_per_run is {feed.max_files_per_run}; expected at"
@@ -341,12 +343,3 @@ def _check_types(feed: Feed) -> None:
                 f" was written, and has type {column.type}; expected a type without parts.",
                 next_step="Declare it as string.",
             )
-
-
-def _check_allowed(feed: Feed, part: str, values: Sequence[str], known: Sequence[str]) -> None:
-    unknown = [value for value in values if value not in known]
-    if unknown or not values:
-        raise DeclarationError(
-            f"feed {feed.name}: {part} is {', '.join(unknown) or 'empty'}; expected some of"
-            f" {', '.join(known)}."
-        )

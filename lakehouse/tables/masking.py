@@ -10,34 +10,22 @@ unless they look personal.
 import hashlib
 import hmac
 import re
-import unicodedata
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
 from lakehouse.tables.table import IcebergTable
 
-_SIGNS = {
-    "@": "@",
-    ".": "dot",
-    ",": "comma",
-    "-": "hyphen",
-    "_": "underscore",
-    "/": "slash",
-    ":": "colon",
-    "+": "plus",
+_KINDS: Mapping[str, Callable[[str], bool]] = {
+    "letters": str.isalpha,
+    "digits": str.isdigit,
+    "spaces": str.isspace,
+    "@": "@".__eq__,
+    "dot": ".".__eq__,
+    "comma": ",".__eq__,
 }
-_KINDS = {
-    "L": "letters",
-    "M": "letters",
-    "N": "digits",
-    "Z": "spaces",
-    "C": "control characters",
-}
-_OTHER = "other signs"
-_ORDER = ("letters", "digits", "spaces", *_SIGNS.values(), _OTHER, "control characters")
 PERSONS = 5
 """The minimum number of people who share a text that is shown."""
 PERSON_SAMPLE_ROWS = 1000
@@ -70,21 +58,12 @@ def mask(key: bytes, value: object) -> str | None:
 def shape(value: object) -> str:
     """Return the length of a value as text and the kinds of its characters: `17 characters:
     letters, @, dot`.
-
-    The kinds are in a fixed order, so that they reveal nothing about the order in the text.
     """
     text = str(value)
-    if not text:
-        return "empty text"
-    kinds = {_kind(character) for character in text}
-    named = ", ".join(kind for kind in _ORDER if kind in kinds)
-    return f"{len(text):,} character{'' if len(text) == 1 else 's'}: {named}"
-
-
-def _kind(character: str) -> str:
-    if character in _SIGNS:
-        return _SIGNS[character]
-    return _KINDS.get(unicodedata.category(character)[0], _OTHER)
+    kinds = [kind for kind, is_kind in _KINDS.items() if any(map(is_kind, text))]
+    if any(not any(is_kind(sign) for is_kind in _KINDS.values()) for sign in text):
+        kinds.append("other signs")
+    return f"{len(text):,} characters: {', '.join(kinds)}" if text else "empty text"
 
 
 def redacted(

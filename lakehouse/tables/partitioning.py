@@ -56,22 +56,16 @@ def check_time_zone(name: str, what: str) -> None:
 
 
 def _wall_time(since: str | date, what: str) -> datetime:
-    expected = "expected a day such as 2024-01-31, or a time of it such as 2024-01-31T08:00."
-    if isinstance(since, str):
-        try:
-            since = datetime.fromisoformat(since)
-        except ValueError:
-            raise DeclarationError(f"{what}: since is {since!r}; {expected}") from None
-    if not isinstance(since, date):
-        raise DeclarationError(f"{what}: since is {since!r}; {expected}")
-    if not isinstance(since, datetime):
-        return datetime(since.year, since.month, since.day)
-    if since.tzinfo is not None:
+    try:
+        begin = datetime.fromisoformat(str(since))
+    except ValueError:
+        begin = None
+    if begin is None or begin.tzinfo is not None:
         raise DeclarationError(
-            f"{what}: since is {since.isoformat()}, with an offset; expected a wall time.",
-            next_step="Leave the offset out, and set time_zone=….",
+            f"{what}: since is {since!r}; expected a day such as 2024-01-31, or a wall time"
+            " without an offset such as 2024-01-31T08:00."
         )
-    return since
+    return begin
 
 
 Transform = Literal["identity", "years", "months", "days", "hours", "bucket", "truncate"]
@@ -81,7 +75,6 @@ _PERIODS: dict[str, Transform] = {
     "day": "days",
     "hour": "hours",
 }
-_TIME = {**_PERIODS, "date": "days", "date_hour": "hours"}
 _ICEBERG: dict[str, Transform] = {
     **_PERIODS,
     "identity": "identity",
@@ -113,8 +106,8 @@ class PartitionField:
                 return cls("identity", text.strip())
             raise _unknown(text)
         name, first, second = call[1].lower(), call[2], call[3]
-        name = _TIME.get(name, name)
-        if second is None and name in ("identity", *_TIME.values()):
+        name = _PERIODS.get(name, name)
+        if second is None and name in ("identity", *_PERIODS.values()):
             return cls(cast(Transform, name), first)
         if second is None or name not in ("bucket", "truncate"):
             raise _unknown(text)

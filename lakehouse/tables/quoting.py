@@ -86,18 +86,8 @@ def _visible_character(character: str) -> str:
 
 
 def shell_word(name: str) -> str:
-    r"""Return a name quoted for a shell, for a displayed command: `'a b'`, or `$'\x1b[2J'` for
-    an escape.
-    """
-    if name.isprintable():
-        return shlex.quote(name)
-    return "$'" + "".join(map(_shell_character, name)) + "'"
-
-
-def _shell_character(character: str) -> str:
-    if character.isprintable() and character not in "\\'":
-        return character
-    return "".join(f"\\x{byte:02x}" for byte in character.encode("utf-8", "surrogateescape"))
+    """Return a name quoted for a shell, for a displayed command; an escape is shown as text."""
+    return shlex.quote(visible(name))
 
 
 def identifier(*parts: str) -> str:

@@ -1,52 +1,27 @@
-"""Checks of a declaration at import time, also of what Iceberg would reject at the first write."""
+"""Checks of a declaration at import time, of what would fail late or lose data."""
 
 import re
-from collections.abc import Collection, Iterator, Sequence
-from typing import get_args
+from collections.abc import Collection, Sequence
 
 from lakehouse.errors import DeclarationError
 from lakehouse.tables import types
 from lakehouse.tables.column import Column
-from lakehouse.tables.declaration import OnErasure, TableDeclaration
-from lakehouse.tables.partitioning import PartitionField
+from lakehouse.tables.declaration import TableDeclaration
 from lakehouse.tables.quarantine_columns import QUARANTINE_NAMES
-from lakehouse.tables.table_properties import table_properties
 from lakehouse.tables.type_promotion import is_wider
 from lakehouse.tables.write_modes import Versions
 
 
 def check_subject(table: TableDeclaration, own_of_quarantine: Collection[str]) -> None:
-    """Check the subject and erasure options, and the columns that a quarantine fills."""
-    if table.on_erasure not in get_args(OnErasure):
+    """Check the reason for no subject, and the columns that a quarantine fills."""
+    reason = table.no_subject
+    if reason is not None and (table.subject is not None or not reason.strip()):
         raise DeclarationError(
-            f"{table.name}: on_erasure is {table.on_erasure!r}; expected one of"
-            f" {', '.join(get_args(OnErasure))}."
+            f"{table.name} has the subject {table.subject} and no_subject={reason!r}; expected"
+            " a subject, or the reason why no column identifies a person."
         )
-    if table.subject is not None and table.on_erasure != "recompute":
-        raise DeclarationError(
-            f"{table.name} has the subject {table.subject} and on_erasure="
-            f"{table.on_erasure!r}; expected it without: rows of an erased person always go.",
-            next_step="Leave on_erasure out.",
-        )
-    _check_reason(table)
     if table.quarantining_rules:
         _check_quarantine(table, own_of_quarantine)
-
-
-def _check_reason(table: TableDeclaration) -> None:
-    if table.no_subject is None:
-        return
-    if table.subject is not None:
-        raise DeclarationError(
-            f"{table.name} has the subject {table.subject} and no_subject=…; expected one of"
-            " them.",
-            next_step="Leave no_subject out.",
-        )
-    if not table.no_subject.strip():
-        raise DeclarationError(
-            f"{table.name}: no_subject is empty; expected the reason why no column identifies a"
-            " person."
-        )
 
 
 def _check_quarantine(table: TableDeclaration, own_of_quarantine: Collection[str]) -> None:
@@ -76,9 +51,6 @@ def check_casts(table: TableDeclaration) -> None:
             raise DeclarationError(
                 f"{table.name}: rule {rule.name} reads {name} as {read}, and the column is"
                 f" {kept}; expected {kept}, or a type of which each value is one.",
-                next_step=(
-                    f"Use castable({name!r}, {str(kept)!r}), or declare the column as {read}."
-                ),
             )
 
 
@@ -126,7 +98,6 @@ def _check_merged_versions(table: TableDeclaration, versions: Versions) -> None:
         raise DeclarationError(
             f"{table.name} merges on {', '.join(on)}, and its versions are of {', '.join(of)};"
             " expected the same columns, since it stores the newest version of each key.",
-            next_step="Name the same columns in Merge(on=…) and in Versions(of=…).",
         )
     if table.stamp in versions.newest:
         raise DeclarationError(
@@ -187,22 +158,9 @@ def check_rules(table: TableDeclaration) -> None:
 
 def _check_refused_share(table: TableDeclaration) -> None:
     share = table.max_refused_share
-    if any(rule.name == REFUSED_SHARE for rule in table.rules):
-        raise DeclarationError(
-            f"{table.name} has a rule named {REFUSED_SHARE}, as is the check of how many rows"
-            " are rejected.",
-            next_step="Give the rule another name=….",
-        )
-    if share is None:
-        return
-    if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
+    if share is not None and not 0 <= share <= 1:
         raise DeclarationError(
             f"{table.name}: max_refused_share is {share!r}; expected a share from 0 to 1."
-        )
-    if not table.quarantining_rules:
-        raise DeclarationError(
-            f"{table.name} has max_refused_share, and none of its rules quarantines rows.",
-            next_step="Use on_failure='quarantine' in a rule on rows, or leave the share out.",
         )
 
 
@@ -243,12 +201,6 @@ def suggest_name(name: str) -> str:
     return name.strip("_").lower() or "column_1"
 
 
-_RESERVED_PROPERTIES = {
-    "comment": "comment=…",
-    "location": "location=…",
-    "owner": "owner=…, which is kept as lakehouse.owner",
-    "provider": "file_format=…",
-}
 _TIMESTAMPS = frozenset({"timestamp", "timestamp_ntz"})
 _TRANSFORMABLE = {
     "years": _TIMESTAMPS | {"date"},
@@ -258,23 +210,15 @@ _TRANSFORMABLE = {
     "bucket": _TIMESTAMPS | {"int", "bigint", "decimal", "date", "string", "binary"},
     "truncate": frozenset({"int", "bigint", "decimal", "string", "binary"}),
 }
-Z_ORDERABLE = frozenset(
-    _TIMESTAMPS | {"boolean", "int", "bigint", "float", "double", "date", "string", "binary"}
-)
-"""Types whose bytes Iceberg interleaves; it has no z-order for decimals."""
 
 
 def check_layout(table: TableDeclaration, of_quarantine: Sequence[Column]) -> None:
-    """Check names, partitioning, sort order and properties. `of_quarantine` are columns that a
-    quarantine declares under reserved names.
+    """Check names and transforms. `of_quarantine` are columns that a quarantine declares under
+    reserved names.
     """
     _check_names(table, of_quarantine)
     _check_transforms(table)
-    _check_partition_names(table)
-    _check_properties(table)
     _check_dropped(table)
-    _check_profiled(table)
-    _check_sorted_by(table)
 
 
 def can_be_read(name: str) -> bool:
@@ -320,99 +264,9 @@ def _check_transforms(table: TableDeclaration) -> None:
             )
 
 
-def _check_partition_names(table: TableDeclaration) -> None:
-    columns = [field.column for field in table.partition_fields]
-    twice = sorted({column for column in columns if columns.count(column) > 1})
-    if twice:
-        raise DeclarationError(
-            f"{table.name}: partitioning names {', '.join(twice)} more than once"
-            f" ({', '.join(table.partitioning)}); Spark makes a table with one transform of a"
-            " column at most."
-        )
-    column_names = {name.lower() for name in table.column_names}
-    for field in table.partition_fields:
-        for name in _names_in_iceberg(field):
-            if name.lower() in column_names:
-                raise DeclarationError(
-                    f"{table.name}: the partition field {field} is called {name} in Iceberg, as"
-                    " is a column.",
-                    next_step=f"Give the column {name} another name.",
-                )
-
-
-def _names_in_iceberg(field: PartitionField) -> Iterator[str]:
-    """Yield the names that Iceberg may give a transform; CREATE and ALTER TABLE differ."""
-    if field.width is not None:
-        short = "trunc" if field.transform == "truncate" else field.transform
-        yield from (f"{field.column}_{short}", f"{field.column}_{short}_{field.width}")
-    elif field.transform != "identity":
-        yield f"{field.column}_{field.transform.removesuffix('s')}"
-
-
-def _check_properties(table: TableDeclaration) -> None:
-    for name, value in table.properties.items():
-        if name in _RESERVED_PROPERTIES:
-            raise DeclarationError(
-                f"{table.name}: properties has {name}, which Spark keeps for itself.",
-                next_step=f"Use {_RESERVED_PROPERTIES[name]}.",
-            )
-        if not isinstance(value, str):
-            raise DeclarationError(
-                f"{table.name}: the property {name} is {value!r}; expected text."
-            )
-    if table.properties.get("write.spark.accept-any-schema", "false").lower() == "true":
-        raise DeclarationError(
-            f"{table.name}: properties sets write.spark.accept-any-schema, with which inserts"
-            " by position fail.",
-            next_step="Leave it out: columns are added by declaring them.",
-        )
-    version = table_properties(table)["format-version"]
-    if version not in ("1", "2", "3"):
-        raise DeclarationError(
-            f"{table.name}: the format version is {version}; expected 2, or 3."
-        )
-
-
 def _check_dropped(table: TableDeclaration) -> None:
     still = sorted(
         {name.lower() for name in table.dropped} & {name.lower() for name in table.column_names}
     )
     if still:
         raise DeclarationError(f"{table.name} both declares and drops {', '.join(still)}.")
-
-
-def _check_profiled(table: TableDeclaration) -> None:
-    for name in table.profiled_columns:
-        declared = types.parse(table.column(name).type)
-        if types.has_map(declared):
-            raise DeclarationError(
-                f"{table.name}: {name} is profiled, and is {declared}; expected a type without"
-                " a map, of which Spark compares none."
-            )
-
-
-def _check_sorted_by(table: TableDeclaration) -> None:
-    policy = table.upkeep_policy
-    part = "Upkeep(sort_by=…, z_order=True)" if policy.z_order else "Upkeep(sort_by=…)"
-    for name in policy.sort_by:
-        declared = types.parse(table.column(name).type)
-        if isinstance(declared, types.Struct | types.Array | types.Map):
-            raise DeclarationError(
-                f"{table.name}: {part} has {name}, which is {declared}; expected a column"
-                " without parts."
-            )
-        if policy.z_order and str(declared) not in Z_ORDERABLE:
-            raise DeclarationError(
-                f"{table.name}: {part} has {name}, which is {declared}; Iceberg's z-order takes"
-                f" {', '.join(sorted(Z_ORDERABLE))}.",
-                next_step="Leave the column out, or leave out z_order and sort by it in turn.",
-            )
-    by_value = {
-        field.column for field in table.partition_fields if field.transform == "identity"
-    }
-    if policy.z_order and policy.sort_by and by_value.issuperset(policy.sort_by):
-        raise DeclarationError(
-            f"{table.name}: {part} has only {', '.join(policy.sort_by)}, by whose values the"
-            " table is partitioned, so that each file has one value of it; expected another"
-            " column."
-        )

@@ -31,19 +31,12 @@ _PRIMITIVES = frozenset(
         "binary",
     }
 )
-_AS_TEXT = (
-    "Declare string for a VARIANT, and write it by to_json(…): no reader but Spark 4 knows that"
-    " type."
-)
 INTEGER_TYPES = frozenset({"int", "bigint"})
 WIDEST = 38
 """The maximum number of digits of a decimal."""
 _TOKEN = re.compile(
     r"\s*(?:(?P<word>\w+)|`(?P<quoted>(?:[^`]|``)+)`|'(?P<text>(?:[^'\\]|\\.)*)'|(?P<mark>[<>(),:]))"
 )
-
-_NUMBER = re.compile(r"\d+(e\d+)?([lsydf]|bd)?", re.ASCII | re.IGNORECASE)
-"""Unquoted text that Spark reads as a number."""
 
 
 @dataclass(frozen=True)
@@ -75,9 +68,7 @@ class Field:
     type: "ColumnType"
 
     def __str__(self) -> str:
-        is_plain = re.fullmatch(r"\w+", self.name, re.ASCII) and not _NUMBER.fullmatch(
-            self.name
-        )
+        is_plain = self.name.isascii() and self.name.isidentifier()
         return f"{self.name if is_plain else identifier(self.name)}:{self.type}"
 
 
@@ -147,7 +138,6 @@ class _Tokens:
         return DeclarationError(
             f"{self.text!r} is not a column type; expected {known}, decimal(p,s), array<…>,"
             " map<…,…> or struct<name:…>.",
-            next_step=_AS_TEXT if "variant" in self.text.lower() else "",
         )
 
     def next_token(self, *expected: str) -> str:

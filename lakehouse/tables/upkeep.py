@@ -65,21 +65,18 @@ class Upkeep:
             object.__setattr__(self, "sort_by", (self.sort_by,))
         elif self.sort_by is not None:
             object.__setattr__(self, "sort_by", tuple(self.sort_by))
-        running = "the removal of files of writes that are still running"
-        minimums = (
-            ("keep_snapshots_for", timedelta(0), "0", "no age at all"),
-            ("keep_at_least", 1, "1", "no snapshot kept"),
-            ("metadata_files", 1, "1", "no file kept"),
-            ("orphans_after", _DAY, "a day", running),
-            ("refused_for", _DAY, "a day", "no time to inspect blocked writes"),
-        )
-        for name, minimum, minimum_text, meaning in minimums:
+        minimums = {
+            "keep_snapshots_for": timedelta(0),
+            "keep_at_least": 1,
+            "metadata_files": 1,
+            # Files of running writes are unreferenced too.
+            "orphans_after": _DAY,
+            "refused_for": _DAY,
+        }
+        for name, minimum in minimums.items():
             value = getattr(self, name)
             if value is not None and value < minimum:
-                raise DeclarationError(
-                    f"Upkeep({name}={value}) would mean {meaning}; expected {minimum_text} or"
-                    " more."
-                )
+                raise DeclarationError(f"Upkeep({name}={value}); expected {minimum} or more.")
 
     def over(self, wider: "Upkeep") -> "Upkeep":
         """Return this declaration with omitted options taken from a wider one."""

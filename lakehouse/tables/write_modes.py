@@ -113,23 +113,14 @@ def _by(
     like: WindowedTable | None,
 ) -> OverwritePartitions:
     what = f"by_{unit}({column!r})"
-    if like is not None:
-        if since is not None or time_zone is not None:
-            raise DeclarationError(
-                f"{what} has like={like.name}, and since or time_zone too; expected one of them."
-            )
-        if like.windows is None:
-            raise DeclarationError(
-                f"{what} has like={like.name}, which is not written by windows of time; expected"
-                " a table that is.",
-                next_step="Set since=….",
-            )
-        since, time_zone = like.windows.since, like.windows.time_zone
-    if since is None:
+    if (since is None) == (like is None) or (like is not None and like.windows is None):
         raise DeclarationError(
-            f"{what} has no first {unit}; expected since=…, such as 2024-01-31, or like=…, a"
-            " table that has the same."
+            f"{what} has since={since!r} and like={like.name if like else None}; expected a"
+            f" first {unit} such as 2024-01-31, or like=…, a table written by windows of time."
         )
+    if like is not None and like.windows is not None:
+        since, time_zone = like.windows.since, time_zone or like.windows.time_zone
+    assert since is not None
     return OverwritePartitions(column, TimeWindows.begin(unit, since, time_zone, what))
 
 

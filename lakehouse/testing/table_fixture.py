@@ -116,18 +116,6 @@ _READ_AS: Mapping[str, Callable[[Any], Any]] = {
     **dict.fromkeys(_INTEGERS, int),
     **dict.fromkeys(("float", "double"), float),
 }
-_KINDS: Mapping[str, tuple[type, ...]] = {
-    "string": (str,),
-    "binary": (bytes,),
-    "boolean": (bool,),
-    "date": (date,),
-    "timestamp": (datetime,),
-    "timestamp_ntz": (datetime,),
-    "decimal": (Decimal,),
-    **dict.fromkeys(_INTEGERS, (int,)),
-    **dict.fromkeys(("float", "double"), (float, int)),
-}
-"""The accepted Python types by column type: Arrow would accept numbers as dates."""
 
 
 def _read(name: str, column: Column, row: Row) -> Any:
@@ -139,7 +127,8 @@ def _read(name: str, column: Column, row: Row) -> Any:
         read = _READ_AS[kind](value) if is_text and kind in _READ_AS else value
     except (ValueError, ArithmeticError) as error:
         raise _wrong_type(name, column, [value]) from error
-    if read is not None and kind in _KINDS and not isinstance(read, _KINDS[kind]):
+    # Arrow would read a number as a date.
+    if kind.startswith(("date", "timestamp")) and not isinstance(read, date | None):
         raise _wrong_type(name, column, [value])
     return read
 
@@ -243,23 +232,22 @@ class TryTable:
         return _collected(trial)
 
     def _function(self, asset: dg.AssetsDefinition | str) -> TableFunction:
-        if isinstance(asset, str):
-            return self._function_named(asset)
-        function = function_of(asset) if isinstance(asset, dg.AssetsDefinition) else None
-        if function is None:
-            raise UsageError(
-                f"try_table was given {type(asset).__name__}; expected a function that is decorated"
-                " by iceberg_asset or feed_asset, or the name of its table."
-            )
-        return function
-
-    def _function_named(self, name: str) -> TableFunction:
         from lakehouse.orchestration.discovery import declared_assets
 
-        functions = functions_by_table(declared_assets(self.load_project().modules))
-        if name not in functions:
-            raise UsageError(f"No function computes {name!r}; {meant_name(name, functions)}")
-        return functions[name]
+        if isinstance(asset, str):
+            functions = functions_by_table(declared_assets(self.load_project().modules))
+            if asset not in functions:
+                raise UsageError(
+                    f"No function computes {asset!r}; {meant_name(asset, functions)}"
+                )
+            return functions[asset]
+        function = function_of(asset)
+        if function is None:
+            raise UsageError(
+                "try_table was given another asset; expected a function that is decorated by"
+                " iceberg_asset or feed_asset, or the name of its table."
+            )
+        return function
 
     def _frames(
         self, function: TableFunction, rows: Mapping[str, Rows] | Rows

@@ -8,12 +8,10 @@ from datetime import UTC, datetime, timedelta
 import dagster as dg
 
 from lakehouse.errors import TableNotFound, TableUnreadable
-from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.commit.branch import is_audit, is_blocked
 from lakehouse.iceberg.metadata.health_measurement import read_table_health
 from lakehouse.iceberg.metadata.health_metrics import SnapshotPin, TableHealth
-from lakehouse.iceberg.metadata.time_series import Point, Series
 from lakehouse.iceberg.write.append_without_spark import append_once
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.metadata_keys import health_metadata
@@ -126,21 +124,3 @@ def health_metrics(health: TableHealth) -> _Metrics:
         "refused_branches": len(list(filter(is_blocked, branches))),
         "tags": len(health.refs) - len(branches),
     }
-
-
-def size_history(catalog: Catalog, health_table: str, since: datetime) -> dict[str, Series]:
-    """Return the data file bytes by table and measurement time since a time.
-
-    :param health_table: `monitoring.table_health`; empty if it does not exist.
-    """
-    if not catalog.has(health_table):
-        return {}
-    fields = ("table_name", MEASURED_AT, "data_bytes")
-    where = f"{MEASURED_AT} >= '{since.isoformat()}'"
-    scan = catalog.load(health_table).scan(where, selected_fields=fields)
-    points: dict[str, list[Point]] = {}
-    for row in scan.to_arrow().sort_by(MEASURED_AT).to_pylist():
-        if row["data_bytes"] is not None:
-            point = (row[MEASURED_AT], float(row["data_bytes"]))
-            points.setdefault(row["table_name"], []).append(point)
-    return {table: tuple(series) for table, series in points.items()}

@@ -153,19 +153,9 @@ def fruits_whole(lakehouse) -> list[str]:
 @pytest.mark.long
 def test_the_deliveries_that_a_name_stands_for_are_listed(twice) -> None:
     ran = twice("reject", "daily.csv", "--feed", "fruits", "--why", "sent by mistake")
-    assert ran.code == 2
-    heading, _, *listed, footer = (
-        [cell.strip() for cell in line.split("|")] for line in ran.out
-    )
-    assert (heading, [row[1] for row in listed], footer) == (
-        ["ingested_at", "rows", "sha256"],
-        ["2", "3"],
-        ["(2 rows)"],
-    )
-    assert ran.err == [
-        "lakehouse: 'daily.csv' was delivered 2 times to fruits; expected the hash of one"
-        " delivery. Pass the hash of the delivery to reject with --sha256."
-    ]
+    assert (ran.code, ran.out) == (2, [])
+    assert "2 deliveries of 'daily.csv' have a hash that starts with ''" in ran.err[0]
+    assert [" with 2 rows" in ran.err[0], " with 3 rows" in ran.err[0]] == [True, True]
     assert fruits_whole(twice) == ["2,Pear,false", "3,Plum,false", "9,Apple,true"]
 
 

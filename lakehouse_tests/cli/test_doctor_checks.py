@@ -49,13 +49,8 @@ def test_a_stopped_sensor_with_waiting_files_fails(settings):
     ("changes", "told", "said"),
     [
         ({}, {}, "this Python, on this machine"),
-        (
-            {},
-            {"executor_archive": "/env.tar.gz"},
-            "LAKEHOUSE_EXECUTOR_ARCHIVE is for a cluster",
-        ),
         (CLUSTER, {}, "python3 of each worker's PATH"),
-        (CLUSTER, {"pyspark_python": "/opt/python"}, "/opt/python of each worker (PYSPARK_"),
+        (CLUSTER, {"pyspark_python": "/opt/python"}, "/opt/python of each worker's PATH"),
         (CLUSTER, {"executor_python": "/opt/python"}, "/opt/python of each worker (LAKEHOUSE_"),
         ({"spark_remote": "sc://127.0.0.1:1"}, {}, "that of the Spark server"),
     ],
@@ -185,7 +180,8 @@ def test_without_dev_nobody_is_said_to_look(settings):
     beat(settings, Heartbeat(ago(hours=3), 0, 0))
     found = line(settings, "alerts")
     assert found.ok
-    assert found.found.startswith("last heartbeat 3 h ago, no monitor runs now")
+    assert found.found.startswith("last heartbeat ")
+    assert ", no monitor runs now" in found.found
 
 
 @pytest.mark.long

@@ -126,7 +126,7 @@ def test_a_wrong_line_of_a_file_is_named_without_what_it_holds(lakehouse, tmp_pa
     ran = lakehouse("erase", "--file", str(file), "--request", "R-1")
 
     assert ran.code == 2
-    assert "Line 1 of" in ran.err[-1] and "anna@" not in ran.err[-1]
+    assert "not named as SUBJECT=VALUE" in ran.err[-1] and "anna@" not in ran.err[-1]
 
 
 @pytest.mark.long

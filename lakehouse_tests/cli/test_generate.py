@@ -46,4 +46,4 @@ def test_a_folder_that_cannot_be_written_to_is_named(lakehouse, tmp_path):
     ran = lakehouse("generate", "bnpl", "--out", str(tmp_path / "file" / "out"), *START)
 
     assert (ran.code, len(ran.err)) == (1, 1)
-    assert f"{tmp_path}/file/out could not be written: Not a directory." in ran.err[0]
+    assert f"Not a directory: '{tmp_path}/file/out" in ran.err[0]

@@ -186,12 +186,12 @@ def test_a_folder_of_something_else_is_rejected(call, tmp_path, path, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["json"], "'json', which is another package"),
-        (["pandas"], "'pandas', which is another package"),
-        (["x", "--name", "lakehouse"], "'lakehouse', which is another package"),
-        (["2026"], "The name of the package is '', which cannot be one"),
-        (["x", "--name", "My Shop"], "'My Shop', which cannot be one"),
-        (["x", "--name", "class"], "'class', which cannot be one"),
+        (["json"], "is 'json'; expected"),
+        (["pandas"], "is 'pandas'; expected"),
+        (["x", "--name", "lakehouse"], "is 'lakehouse'; expected"),
+        (["2026"], "The name of the package is ''; expected"),
+        (["x", "--name", "My Shop"], "is 'My Shop'; expected"),
+        (["x", "--name", "class"], "is 'class'; expected"),
         (["file"], "Directory 'file' is a file"),
         ([""], "FOLDER is empty"),
         ([], "Missing argument 'FOLDER'"),

@@ -68,7 +68,7 @@ def test_json_rejects_two_columns_of_one_name() -> None:
         (float("nan"), "nan"),
         (float("-inf"), "-inf"),
         (date(2026, 1, 31), "2026-01-31"),
-        (datetime(2026, 1, 31, 8, 0, 0, 123000, tzinfo=UTC), "2026-01-31T08:00:00.123Z"),
+        (datetime(2026, 1, 31, 8, 0, 0, 123000, tzinfo=UTC), "2026-01-31T08:00:00.123000Z"),
         (datetime(2026, 1, 31, 8, microsecond=1), "2026-01-31T08:00:00.000001"),
         (datetime(2026, 1, 31, 8), "2026-01-31T08:00:00"),
         (b"\x00\xff", "00ff"),

@@ -105,7 +105,6 @@ def test_one_that_starts_and_never_answers_is_ended_and_tried_again(warm, monkey
         (-9, "LAKEHOUSE_SPARK_MEMORY to less"),
         (137, "LAKEHOUSE_SPARK_MEMORY to less"),
         (52, "LAKEHOUSE_SPARK_MEMORY to more"),
-        (-15, "signal 15"),
         (1, "exit status 1"),
     ],
 )

@@ -231,11 +231,8 @@ def test_the_frequency_of_a_feed_is_a_service_level():
     assert (level["property"], level["value"], level["unit"]) == ("frequency", 6, "h")
 
 
-def test_an_owner_with_an_address_is_support():
-    contract = contract_of(ORDERS, HERE)
-
-    assert contract["team"] == {"name": "orders@example.com"}
-    assert contract["support"][0]["url"] == "mailto:orders@example.com"
+def test_the_owner_is_the_team():
+    assert contract_of(ORDERS, HERE)["team"] == {"name": "orders@example.com"}
 
 
 @pytest.mark.long

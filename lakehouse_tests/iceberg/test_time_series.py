@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from lakehouse.iceberg.metadata.time_series import continued_by, values_per_interval
+from lakehouse.iceberg.metadata.time_series import values_per_interval
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -12,13 +12,6 @@ def series(*values: float, since: int = 0):
         (BEGIN + timedelta(days=since + number), float(value))
         for number, value in enumerate(values)
     )
-
-
-def test_what_another_knows_counts_from_its_own_first_moment_on():
-    earlier, later = series(1, 2, 3, 4), series(30, 40, since=2)
-
-    assert [value for _, value in continued_by(earlier, later)] == [1, 2, 30, 40]
-    assert continued_by(earlier, ()) == earlier
 
 
 def test_what_is_kept_holds_until_the_next_value():

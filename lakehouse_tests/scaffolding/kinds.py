@@ -87,7 +87,7 @@ REFUSED: Mapping[str, tuple[bytes, str]] = {
     "empty_file": (b"", "an empty file"),
     "ragged": (b"id,secret\n1,hunter2,x\n", "a ragged row"),
     "open_quote": (b'id,secret\n1,"hunter2\n', "a quote that is never closed"),
-    "unnamed": (b"id,,x,\n1,2,3,4\n", "more than once"),
+    "unnamed": (b"id,,x,\n1,2,3,4\n", "repeated column"),
     "header_only": (b"id,amount,day\n", "there is no row"),
     "separator_line": (b"sep=;\nno;amount\n1;12,50\n", "found 'sep=;' in line 1"),
     "preamble": (
@@ -98,7 +98,6 @@ REFUSED: Mapping[str, tuple[bytes, str]] = {
     ),
     "title": (b"Sales: Q1, all\nno;amount\n1;12,50\n2;7,00\n", "a ragged row"),
     "repeated_header": (b"name,city\nAda,Ely\nname,city\nBob,Rye\n", "again in row 2"),
-    "twice": (b"id,ID\n1,2\n", "more than once"),
 }
 """Files that are rejected, and the message."""
 

@@ -11,11 +11,9 @@ from lakehouse.tables.masking import shape
     [
         ("jane@example.com", "16 characters: letters, @, dot"),
         ("moc.elpmaxe@enaj", "16 characters: letters, @, dot"),
-        ("7", "1 character: digits"),
-        (-12.5, "5 characters: digits, dot, hyphen"),
+        (-12.5, "5 characters: digits, dot, other signs"),
         ("", "empty text"),
-        ("é 名\x1b", "4 characters: letters, spaces, control characters"),
-        ("a\u202eb#", "4 characters: letters, other signs, control characters"),
+        ("é 名\x1b", "4 characters: letters, spaces, other signs"),
         ("x" * 5000, "5,000 characters: letters"),
     ],
 )

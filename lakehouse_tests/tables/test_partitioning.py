@@ -22,8 +22,6 @@ from lakehouse_tests.iceberg.evolving import NAME, columns, declared
         ("identity(region)", "region", "`region`"),
         ("days(ts)", "days(ts)", "days(`ts`)"),
         ("DAY( ts )", "days(ts)", "days(`ts`)"),
-        ("date(ts)", "days(ts)", "days(`ts`)"),
-        ("date_hour(ts)", "hours(ts)", "hours(`ts`)"),
         ("month(ts)", "months(ts)", "months(`ts`)"),
         ("years(ts)", "years(ts)", "years(`ts`)"),
         ("bucket(16, id)", "bucket(16, id)", "bucket(16, `id`)"),

@@ -38,7 +38,7 @@ COLUMNS = [
     Column("e", "date"),
 ]
 RULES = {
-    castable("d", "date", time_zone="Asia/Tokyo"): "b0ef78f17315c319",
+    castable("d", "date", time_zone="Asia/Tokyo"): "fc6b6556e621e97d",
     not_null("id", fail_above=0.1): "bf78e3cdecd433eb",
     not_blank("s"): "f71eea83886f0ca4",
     excluded("s", ["a", "it's"]): "0058bf860e2d6d29",

@@ -3,7 +3,6 @@ published.
 """
 
 import math
-from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -119,16 +118,18 @@ def test_of_a_measure_are_bounds(rule: Rule, levels: dict[Any, str]) -> None:
             lambda: not_null("v", on_failure="warn", fail_above=0.1),
         ),
         (
-            "only warns, and has warn_outside",
+            "only warns, and has fail_above or warn_outside",
             lambda: mean("v", 1, on_failure="warn", warn_outside=(2, None)),
         ),
-        ("warn_above is 1.5; expected 0 to below 1", lambda: not_null("v", warn_above=1.5)),
+        (
+            "warn_above is 1.5; expected a share of rows from 0 to below 1",
+            lambda: not_null("v", warn_above=1.5),
+        ),
         ("expected it to warn first", lambda: unique("v", warn_above=0.1)),
         ("expected it to warn first", lambda: unique("v", warn_above=0.2, fail_above=0.1)),
-        ("counts no rows; expected bounds", lambda: mean("v", 1, fail_above=0.1)),
         (
-            "expected warn_above, a share of the rows",
-            lambda: replace(unique("v"), warn_outside=mean("v", 1).bounds),
+            "or warn_outside=(low, high) in a rule with bounds",
+            lambda: mean("v", 1, fail_above=0.1),
         ),
         (
             "no single row can be quarantined for it",

@@ -89,18 +89,17 @@ def test_a_table_may_have_the_windows_of_another():
 @pytest.mark.parametrize(
     ("declare", "said"),
     [
-        (lambda: by_day("d"), r"by_day\('d'\) has no first day; expected since=…"),
+        (
+            lambda: by_day("d"),
+            r"by_day\('d'\) has since=None and like=None; expected a first day",
+        ),
         (
             lambda: by_month("d", since="soon"),
             r"by_month\('d'\): since is 'soon'; expected a day",
         ),
         (
-            lambda: by_day("d", since=20240131),
-            r"by_day\('d'\): since is 20240131; expected a day",
-        ),
-        (
             lambda: by_hour("at", since=datetime(2024, 1, 31, tzinfo=UTC)),
-            r"by_hour\('at'\): since is 2024-01-31T00:00:00\+00:00, with an offset",
+            r"expected a day such as 2024-01-31, or a wall time without an offset",
         ),
         (
             lambda: by_day("d", since="2024-01-31", time_zone="Mars/Olympus"),
@@ -108,15 +107,11 @@ def test_a_table_may_have_the_windows_of_another():
         ),
         (
             lambda: by_day("d", since="2024-01-31", like=table(Overwrite())),
-            r"by_day\('d'\) has like=gold\.t, and since or time_zone too",
+            r"by_day\('d'\) has since='2024-01-31' and like=gold\.t; expected",
         ),
         (
             lambda: by_day("d", like=table(Overwrite())),
-            r"by_day\('d'\) has like=gold\.t, which is not written by windows of time",
-        ),
-        (
-            lambda: table(by_hour("d", since="2024-01-31")),
-            r"partitioning has hours\(d\), and d is date; hours takes timestamp",
+            r"by_day\('d'\) has since=None and like=gold\.t; expected",
         ),
         (
             lambda: table(by_day("dd", since="2024-01-31")),

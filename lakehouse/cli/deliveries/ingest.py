@@ -1,18 +1,12 @@
 """`lakehouse ingest`: ingests delivered files with Dagster."""
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import click
 
 from lakehouse.cli.call_context import State, command
-from lakehouse.cli.output.ingest_report import (
-    describe_failures,
-    describe_progress,
-    describe_rejected,
-    summarize,
-)
+from lakehouse.cli.output.ingest_report import describe_failures, describe_progress, summarize
 from lakehouse.cli.output.printing import complain
 from lakehouse.cli.output.record_output import ingest_record, print_records, text_or_json
 from lakehouse.errors import UsageError
@@ -83,26 +77,18 @@ def _ingest_each(
 
 
 def ingest_one(state: State, name: str, path: str | None = None) -> "IngestResult":
-    """Ingest one feed; after an interrupt, list the rejected files."""
+    """Ingest one feed."""
     from lakehouse.ingestion.feed_runs import ingest as ingest_feed
-    from lakehouse.ingestion.feed_runs import list_rejected_since
 
-    feed, started_at = state.feeds[name], datetime.now(UTC)
-    try:
-        with state.progress(f"Ingesting {name}") as update:
-            return ingest_feed(
-                state.project.definitions,
-                state.declared,
-                state.settings,
-                feed,
-                path=path,
-                on_progress=lambda progress: update(describe_progress(progress)),
-            )
-    except KeyboardInterrupt:
-        # They are no longer in the inbox: the next ingest would not list them.
-        for line in describe_rejected(list_rejected_since(state.settings, feed, started_at)):
-            complain(line)
-        raise
+    with state.progress(f"Ingesting {name}") as update:
+        return ingest_feed(
+            state.project.definitions,
+            state.declared,
+            state.settings,
+            state.feeds[name],
+            path=path,
+            on_progress=lambda progress: update(describe_progress(progress)),
+        )
 
 
 def report(result: "IngestResult", *, is_json: bool = False) -> None:

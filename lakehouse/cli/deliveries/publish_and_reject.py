@@ -1,19 +1,16 @@
 """`lakehouse publish`: publishes a blocked write against its rules."""
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
 
 from lakehouse.cli.call_context import State, command
 from lakehouse.cli.options import by_option, why_kept_option
-from lakehouse.cli.output.cell_values import Column, utc_text
-from lakehouse.cli.output.printing import count, render
+from lakehouse.cli.output.printing import count
 from lakehouse.errors import UsageError
 from lakehouse.tables.quoting import shown
 
 if TYPE_CHECKING:
-    from lakehouse.ingestion.delivery_decisions import DeliveredContent
     from lakehouse.tables.feed import Feed
 
 
@@ -77,18 +74,12 @@ def reject(
     quarantined rows are removed, and the next ingest removes merged rows that only this file
     contained; older values of other deliveries are restored.
     """
-    from lakehouse.ingestion.delivery_decisions import SeveralDeliveries
-
     if feed_name is None and len(state.feeds) != 1:
         raise UsageError(
             f"Which feed? Expected --feed with one of {', '.join(sorted(state.feeds))}."
         )
     feed = state.feed(next(iter(state.feeds)) if feed_name is None else feed_name)
-    try:
-        _reject(state, feed, file, sha256, why=why, by=by)
-    except SeveralDeliveries as error:
-        click.echo(_listed(error.deliveries))
-        raise
+    _reject(state, feed, file, sha256, why=why, by=by)
 
 
 def _reject(state: State, feed: "Feed", file: str, sha256: str, *, why: str, by: str) -> None:
@@ -115,11 +106,3 @@ def _reject(state: State, feed: "Feed", file: str, sha256: str, *, why: str, by:
         where = f"The file is kept as {shown(withdrawn.key)}."
     taken_out = f"{count(withdrawn.rows[feed.table], 'row')} of {shown(file)} taken out."
     click.echo(f"{feed.table}: {taken_out} {where} The next ingest computes what follows.")
-
-
-def _listed(deliveries: "Sequence[DeliveredContent]") -> str:
-    columns = [Column("ingested_at"), Column("rows", is_number=True), Column("sha256")]
-    rows = [
-        (utc_text(delivery.at), delivery.rows, delivery.short_sha256) for delivery in deliveries
-    ]
-    return render("table", columns, rows)

@@ -14,12 +14,12 @@ from lakehouse.cli.call_context import (
     verbose_option,
 )
 from lakehouse.cli.options import ShowGroup, by_option, why_kept_option
-from lakehouse.cli.output.cell_values import columns_named, plain_json, utc_seconds
-from lakehouse.cli.output.ingest_report import describe_tables
-from lakehouse.cli.output.printing import Format, conclude, count, printable, render, table
+from lakehouse.cli.output.cell_values import columns_named, plain_json, utc_seconds, utc_text
+from lakehouse.cli.output.ingest_report import conclude_runs
+from lakehouse.cli.output.printing import Format, count, printable, render, table
 from lakehouse.cli.output.record_output import print_records, table_csv_or_json
 from lakehouse.errors import UsageError
-from lakehouse.tables.quoting import meant_name, shown
+from lakehouse.tables.quoting import meant_name
 
 if TYPE_CHECKING:
     from lakehouse.iceberg.read.cleared_rows import Clearing
@@ -43,17 +43,13 @@ def table_with_quarantine(state: State, name: str) -> "IcebergTable":
         return by_name[plain_name(name)]
     table = state.declared_table(name)
     raise UsageError(
-        f"{table.name} has no quarantine, since no rule of it quarantines rows; those that have one"
-        f" are {', '.join(owner.name for owner in owners) or 'none'}.",
-        next_step="A rule on rows whose on_failure is 'quarantine' gives it one.",
+        f"{table.name} has no quarantine, since no rule of it quarantines rows;"
+        f" {meant_name(table.name, by_name)}"
     )
 
 
 _SAMPLED = 5
-_MOST_FILES = 20
-"""Maximum number of files in a table; `--format csv` and `json` list all."""
-_COUNT_COLUMNS = ("rows", "first rejected at", "last rejected at")
-_FLAT = ("table", "by", "name", "rows", "first_refused_at", "last_refused_at")
+_COUNTS = ("by", "name", "rows", "first_refused_at", "last_refused_at")
 
 
 @click.group("quarantine", cls=ShowGroup, invoke_without_command=True)
@@ -76,7 +72,7 @@ def quarantine(context: click.Context, form: Format) -> None:
         if form == "json":
             print_records(map(_record, counts))
         else:
-            click.echo(_flat(counts) if form == "csv" else _table_of_tables(counts))
+            click.echo(_csv(counts) if form == "csv" else _table_of_tables(counts))
 
 
 quarantine.params.append(verbose_option())
@@ -110,11 +106,8 @@ def show(
     if not state.engine.catalog.has(owner.quarantine.name):
         raise not_created_yet(owner.quarantine.name)
     counts = count_quarantined(state.engine.catalog, owner)
-    declared = [one.name for one in owner.quarantining_rules]
-    _check_named("--rule", rule, [*declared, *(one.name for one in counts.by_rule)])
-    _check_named("--file", file, [one.name for one in counts.by_file])
     if form == "csv":
-        click.echo(_flat([counts]))
+        click.echo(_csv([counts]))
         return
     rows = sample_quarantined(state.engine, owner, limit, rule=rule, file=file)
     cleared = clearings(state.engine, owner)
@@ -127,14 +120,6 @@ def show(
         click.echo(text)
     if limit and counts.rows and not rows:
         click.echo("No quarantined row matches.")
-
-
-def _check_named(option: str, name: str | None, known: Iterable[str | None]) -> None:
-    names = {one for one in known if one is not None}
-    if name is not None and name not in names:
-        raise UsageError(
-            f"{option} is {shown(name)}, of which no row is quarantined; {meant_name(name, names)}"
-        )
 
 
 @command("clear")
@@ -179,10 +164,7 @@ def replay(state: State, name: str) -> None:
     owner = table_with_quarantine(state, name)
     with state.progress(f"Computing {owner.name}"):
         replayed = judge_again(state.project.definitions, state.settings, state.engine, owner)
-    assets = (asset for run in replayed.runs for asset in run.assets)
-    messages = (message for run in replayed.runs for message in run.messages)
-    lines = [*describe_tables(assets), *_describe(owner.name, replayed)]
-    conclude(lines, messages, success=replayed.success)
+    conclude_runs(replayed.runs, *_describe(owner.name, replayed))
 
 
 def _describe(table: str, replayed: "Replayed") -> list[str]:
@@ -222,19 +204,21 @@ def _counts_record(noun: str, row_counts: "RowCounts") -> dict[str, Any]:
     }
 
 
-def _flat(counts: "Iterable[QuarantinedRows]") -> str:
-    """Return a CSV line for each rule and file of the tables."""
-    rows: list[list[Any]] = []
-    for of_table in counts:
-        for noun, by in (("rule", of_table.by_rule), ("file", of_table.by_file)):
-            for row_counts in by:
-                values = _counts_record("name", row_counts).values()
-                rows.append([of_table.table, noun, *map(plain_json, values)])
-    return render("csv", columns_named(_FLAT), rows)
+def _csv(counts: "Iterable[QuarantinedRows]") -> str:
+    rows = [[of_table.table, *row] for of_table in counts for row in _counts(of_table)]
+    return render("csv", columns_named(("table", *_COUNTS)), rows)
+
+
+def _counts(of_table: "QuarantinedRows") -> Iterator[list[Any]]:
+    """Yield a row for each rule and file of a table."""
+    for noun, by in (("rule", of_table.by_rule), ("file", of_table.by_file)):
+        for row_counts in by:
+            times = (utc_text(row_counts.first_at), utc_text(row_counts.last_at))
+            yield [noun, row_counts.name, row_counts.rows, *times]
 
 
 def _table_of_tables(counts: "Sequence[QuarantinedRows]") -> str:
-    names = ("table", "rows", "files", *_COUNT_COLUMNS[1:], "rules")
+    names = ("table", "rows", "files", "first rejected at", "last rejected at", "rules")
     rows: list[list[Any]] = []
     for of_table in counts:
         times = [utc_seconds(at) if at else "" for at in (of_table.first_at, of_table.last_at)]
@@ -248,11 +232,7 @@ def _shown(counts: "QuarantinedRows", rows: Sequence[Mapping[str, Any]]) -> Iter
     if not counts.rows:
         yield f"{counts.table}: no row is in quarantine."
         return
-    yield _counts_table("rule", counts.by_rule)
-    yield ""
-    files = counts.by_file
-    footer = f"{_MOST_FILES} of {count(len(files), 'file')}"
-    yield _counts_table("file", files[:_MOST_FILES], footer if len(files) > _MOST_FILES else "")
+    yield table(columns_named(_COUNTS, numbers=("rows",)), [*_counts(counts)])
     if rows:
         yield ""
         values = [[plain_json(value) for value in row.values()] for row in rows]
@@ -268,12 +248,3 @@ def _clearing_line(clearing: "Clearing") -> str:
     rows = count(clearing.rows, "row")
     text = f"{rows} cleared by {clearing.by} at {utc_seconds(clearing.at)}: {clearing.why}"
     return printable(text)
-
-
-def _counts_table(noun: str, by: "Sequence[RowCounts]", footer: str = "") -> str:
-    rows = []
-    for its in by:
-        times = (utc_seconds(its.first_at), utc_seconds(its.last_at))
-        rows.append([its.name, its.rows, *times])
-    columns = columns_named((noun, *_COUNT_COLUMNS), numbers=("rows",))
-    return table(columns, rows, noun=noun, footer=footer)

@@ -5,6 +5,7 @@ import os
 import socket
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -23,7 +24,7 @@ _CODE_SERVER, _RUN_SERVER = "Dagster's code server", "The run server"
 _CODE_THREADS = "32"
 """Each sensor that polls an inbox occupies a thread of the code server."""
 _RESTART_SECONDS = 5.0
-_LOADING_SECONDS = 300.0
+_OPENING_SECONDS = 300.0
 _POLL_SECONDS = 0.2
 _DIED = Report(
     "code server",
@@ -56,7 +57,10 @@ class DagsterProcesses:
 
     def start_services(self, listener: int, address: UIAddress) -> None:
         """Start the daemon and the webserver on a socket, once the code is loaded."""
-        self._wait_for_code_server()
+        # The daemon and the webserver would report an error.
+        wait_for(
+            _CODE_SERVER, self._children, lambda: _accepts(self._code_socket), _CODE_SERVER
+        )
         location = {
             "location_name": self._settings.definitions,
             "socket": str(self._code_socket),
@@ -71,21 +75,6 @@ class DagsterProcesses:
         self._children.start(
             WEBSERVER, [sys.executable, "-m", module, *served], inherited=[listener]
         )
-
-    def _wait_for_code_server(self) -> None:
-        """Wait until it has loaded the code; the daemon and the webserver would report an error."""
-        until = time.monotonic() + _LOADING_SECONDS
-        while not _accepts(self._code_socket):
-            code = self._children.ended(_CODE_SERVER)
-            if code is not None or time.monotonic() > until:
-                how = f"exited (exit status {code})"
-                if code is None:
-                    how = f"did not load the code in {_LOADING_SECONDS:.0f} s"
-                raise LakehouseError(
-                    f"{_CODE_SERVER} {how}.",
-                    next_step="Read the messages above; `lakehouse dev` starts it again.",
-                )
-            time.sleep(_POLL_SECONDS)
 
     def close(self) -> None:
         """End what starts runs, and the runs; the other children end after them."""
@@ -156,3 +145,30 @@ def _accepts(path: Path) -> bool:
     """Return whether a process listens on a Unix socket."""
     with socket.socket(socket.AF_UNIX) as client:
         return client.connect_ex(str(path)) == 0
+
+
+def wait_for(
+    what: str, children: Children, is_ready: Callable[[], bool], *watched: str
+) -> None:
+    """Wait until a process is ready; raises LakehouseError if a watched one exits."""
+    until = time.monotonic() + _OPENING_SECONDS
+    while not is_ready():
+        check_running(children, *watched)
+        if time.monotonic() > until:
+            raise _exited(f"{what} does not answer")
+        time.sleep(_POLL_SECONDS)
+
+
+def check_running(children: Children, *names: str) -> None:
+    """Raise LakehouseError if a process exited by itself."""
+    for name in names:
+        code = children.ended(name)
+        if code is not None:
+            raise _exited(f"{name} exited by itself (exit status {code})")
+
+
+def _exited(problem: str) -> LakehouseError:
+    return LakehouseError(
+        f"{problem}, and `lakehouse dev` exits with it.",
+        next_step="Read the messages above, or in the folder `logs` of the home.",
+    )

@@ -11,12 +11,18 @@ from tempfile import TemporaryDirectory
 import click
 
 from lakehouse.cli.dev_processes.child_processes import Children
-from lakehouse.cli.dev_processes.dagster_processes import DAEMON, WEBSERVER, DagsterProcesses
+from lakehouse.cli.dev_processes.dagster_processes import (
+    DAEMON,
+    WEBSERVER,
+    DagsterProcesses,
+    check_running,
+    wait_for,
+)
 from lakehouse.cli.dev_processes.restarts import say
 from lakehouse.cli.dev_processes.ui_address import UIAddress, leave_note, listen, remove_note
 from lakehouse.cli.dev_processes.warm_spark import WarmSpark
 from lakehouse.cli.output.progress import Progress
-from lakehouse.errors import LakehouseError, UsageError
+from lakehouse.errors import UsageError
 from lakehouse.iceberg.catalog.iceberg_release import is_spark_3
 from lakehouse.orchestration.runs.instance import open_instance
 from lakehouse.orchestration.runs.orphaned_runs import fail_orphaned_runs
@@ -24,7 +30,6 @@ from lakehouse.settings import Settings
 from lakehouse.storage.file_lock import file_lock
 
 _CHECK_SECONDS = 0.5
-_OPENING_SECONDS = 300.0
 
 
 def serve(
@@ -67,14 +72,14 @@ def serve(
                 spark.start(progress)
             with listener:
                 dagster.start_services(listener.fileno(), address)
-            _wait_for_ui(settings, children, address)
+            wait_for(WEBSERVER, children, lambda: address.is_served, DAEMON, WEBSERVER)
             leave_note(settings, url)
             click.echo(
                 f"The Dagster UI is open at {address.url}, on {settings.home}. Ctrl-C ends it.",
                 err=True,
             )
             while True:
-                _check_dagster(settings, children)
+                check_running(children, DAEMON, WEBSERVER)
                 spark.look()
                 dagster.restart_dead()
                 time.sleep(_CHECK_SECONDS)
@@ -82,32 +87,6 @@ def serve(
             remove_note(settings)
             dagster.close()
             spark.close()
-
-
-def _wait_for_ui(settings: Settings, children: Children, address: UIAddress) -> None:
-    until = time.monotonic() + _OPENING_SECONDS
-    while not address.is_served:
-        _check_dagster(settings, children)
-        if time.monotonic() > until:
-            raise _exited(settings, f"{WEBSERVER} does not answer")
-        time.sleep(_CHECK_SECONDS)
-
-
-def _check_dagster(settings: Settings, children: Children) -> None:
-    for name in (DAEMON, WEBSERVER):
-        code = children.ended(name)
-        if code is not None:
-            raise _exited(settings, f"{name} exited by itself (exit status {code})")
-
-
-def _exited(settings: Settings, problem: str) -> LakehouseError:
-    return LakehouseError(
-        f"{problem}, and `lakehouse dev` exits with it.",
-        next_step=(
-            f"Read the messages above, or in {settings.home / 'logs'}; `lakehouse dev` starts"
-            " it again."
-        ),
-    )
 
 
 @contextmanager

@@ -1,17 +1,16 @@
 """The address of Dagster's UI."""
 
 import errno
-import json
 import socket
 import urllib.request
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from lakehouse.errors import UsageError
 from lakehouse.settings import Settings
 from lakehouse.spark.processes import Process
-from lakehouse.storage.atomic_files import replace_text
+from lakehouse.storage.json_files import read_json, write_json
 
 
 @dataclass(frozen=True)
@@ -29,19 +28,14 @@ class DevNote:
 
 def leave_note(settings: Settings, url: str) -> None:
     """Say that this process is the home's `dev`."""
-    replace_text(
-        _file(settings), json.dumps(asdict(DevNote(Process.current(), url))), mode=0o600
-    )
+    write_json(_file(settings), DevNote(Process.current(), url), DevNote)
 
 
 def running_dev(settings: Settings) -> DevNote | None:
     """Return the `dev` that runs on this home; None if none runs."""
-    try:
-        content = json.loads(_file(settings).read_text(encoding="utf-8"))
-        note = DevNote(Process(**content["process"]), content["url"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-    return note if note.process.is_alive else None
+    file = _file(settings)
+    note: DevNote | None = read_json(file, DevNote) if file.exists() else None
+    return note if note and note.process.is_alive else None
 
 
 def remove_note(settings: Settings) -> None:
@@ -55,16 +49,6 @@ def _file(settings: Settings) -> Path:
 
 _TRIED_PORTS = 20
 _ANSWER_SECONDS = 10.0
-
-
-class PortTaken(UsageError):
-    """Another process listens on the port."""
-
-    def __init__(self, host: str, port: int) -> None:
-        super().__init__(
-            f"Something listens on {_in_url(host)}:{port} already; expected a free port.",
-            next_step="Stop it, or give another one with --port.",
-        )
 
 
 @dataclass(frozen=True)
@@ -96,8 +80,7 @@ def listen(host: str, port: int, *, is_fixed: bool) -> tuple[socket.socket, UIAd
     """Listen on a port, or on the next free one unless it is fixed; the webserver inherits the
     socket, so that no other process can take the port.
 
-    :raises PortTaken: if no port is free.
-    :raises UsageError: if this machine cannot listen on the host or port.
+    :raises UsageError: if no port is free, or this machine cannot listen on the host or port.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     for tried in range(port, min(port + (1 if is_fixed else _TRIED_PORTS), 65_536)):
@@ -111,7 +94,10 @@ def listen(host: str, port: int, *, is_fixed: bool) -> tuple[socket.socket, UIAd
                     " a port that its user may open.",
                     next_step="Leave out --host to listen on 127.0.0.1.",
                 ) from error
-    raise PortTaken(host, port)
+    raise UsageError(
+        f"Another process listens on {_in_url(host)}:{port} already; expected a free port.",
+        next_step="Stop it, or give another one with --port.",
+    )
 
 
 def _in_url(host: str) -> str:

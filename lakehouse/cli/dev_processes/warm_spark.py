@@ -24,8 +24,6 @@ _WARM_UP = "The warm-up of Spark"
 _WARM_UP_COMMAND = (sys.executable, "-m", "lakehouse.cli.dev_processes.warm_up")
 _GRACE_SECONDS = 3.0
 """Short, since uncommitted work is repeated."""
-_HANGS = 1_000
-"""Represents a server that does not answer."""
 _OUT_OF_MEMORY = 52
 """The status that Spark exits with after an OutOfMemoryError, `SparkExitCode.OOM`."""
 
@@ -71,7 +69,7 @@ class WarmSpark:
             self.say("The Spark server is back.")
             self._is_back("Spark was started again, and answers.")
         elif time.monotonic() > self._started_at + spark_server.START_SECONDS:
-            self._died(_HANGS)
+            self._died(None)
 
     def close(self) -> None:
         """Remove the note about the server."""
@@ -108,7 +106,7 @@ class WarmSpark:
         self.children.add(_NAME, child, _GRACE_SECONDS)
         self._warm_up()
 
-    def _died(self, code: int) -> None:
+    def _died(self, code: int | None) -> None:
         self.children.end(_NAME)
         self.close()
         what = "exited" if self._restarts.answers_since is not None else "did not start"
@@ -120,28 +118,20 @@ class WarmSpark:
             f"The Spark server {what}. It is started again at {again}; the UI, sensors and"
             " alerts continue."
         )
-        report_firing(self.settings, _report(what, again))
+        lines = (
+            f"The Spark server of `lakehouse dev` {what}.",
+            f"It is started again at {again}. Running runs fail, and are retried.",
+        )
+        report_firing(self.settings, Report(KEY, "Spark died", lines, ("lakehouse doctor",)))
 
 
-def describe_exit(code: int) -> str:
+def describe_exit(code: int | None) -> str:
     """Return the meaning of an exit status, with the setting to change if memory was short."""
-    if code == _HANGS:
+    if code is None:
         return f"no answer in {spark_server.START_SECONDS:.0f} s"
     if code == _OUT_OF_MEMORY:
         return "out of memory: set LAKEHOUSE_SPARK_MEMORY to more"
     # A shell adds 128 to the number of a signal.
     if code in (-signal.SIGKILL, 128 + signal.SIGKILL):
         return "killed: if the machine lacked memory, set LAKEHOUSE_SPARK_MEMORY to less"
-    return f"killed by signal {-code}" if code < 0 else f"exit status {code}"
-
-
-def _report(what: str, again: str) -> Report:
-    return Report(
-        KEY,
-        "Spark died",
-        (
-            f"The Spark server of `lakehouse dev` {what}.",
-            f"It is started again at {again}. Running runs fail, and are retried.",
-        ),
-        ("lakehouse doctor",),
-    )
+    return f"exit status {code}"

@@ -5,15 +5,17 @@ Lossless: timestamps are UTC, decimals keep their digits, integers beyond 2^53 a
 
 import json
 import math
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
     from pyspark.sql.types import DataType, StructType
 
+Rows = Sequence[Mapping[str, Any]]
 LARGEST_JSON_INTEGER = 2**53
 _NUMBERS = frozenset({"byte", "short", "integer", "long", "float", "double", "decimal"})
 
@@ -62,16 +64,35 @@ def json_row(row: Sequence[Any], kind: "StructType") -> list[Any]:
     return [json_value(value, field.dataType) for value, field in fields]
 
 
-def shown_row(
-    row: Mapping[str, Any], shown: Mapping[str, Any], kind: "StructType"
-) -> list[Any]:
-    """Return the JSON values of a row; replaced values are text."""
-    values = []
-    for field in kind.fields:
-        value = shown[field.name]
-        is_value = value is row[field.name]
-        values.append(json_value(value, field.dataType) if is_value else value)
-    return values
+@dataclass(frozen=True)
+class Cells:
+    """The columns of a DataFrame, and rows of JSON values."""
+
+    columns: Sequence[Column] = ()
+    rows: Sequence[Sequence[Any]] = ()
+
+    @property
+    def records(self) -> list[dict[str, Any]]:
+        """The rows by column names."""
+        names = [column.name for column in self.columns]
+        return [dict(zip(names, row, strict=True)) for row in self.rows]
+
+
+def masked_cells(frame: "DataFrame", mask: Callable[[Rows], Rows]) -> Cells:
+    """Collect a DataFrame; `mask` returns its rows with some values replaced by text."""
+    from lakehouse.iceberg.frames.frames import collect
+
+    fields = frame.schema.fields
+    rows = [dict(zip(frame.columns, row, strict=True)) for row in collect(frame)]
+    shown_rows: list[list[Any]] = []
+    for row, shown in zip(rows, mask(rows), strict=True):
+        values = []
+        for field in fields:
+            value = shown[field.name]
+            is_value = value is row[field.name]
+            values.append(json_value(value, field.dataType) if is_value else value)
+        shown_rows.append(values)
+    return Cells([column(field.name, field.dataType) for field in fields], shown_rows)
 
 
 def plain_json(value: Any) -> Any:
@@ -82,8 +103,8 @@ def plain_json(value: Any) -> Any:
         return value if abs(value) < LARGEST_JSON_INTEGER else str(value)
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
-    if isinstance(value, datetime):
-        return utc_text(value) if value.tzinfo else iso_text(value)
+    if isinstance(value, datetime) and value.tzinfo:
+        return utc_text(value)
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, bytes | bytearray):
@@ -101,16 +122,8 @@ def utc_seconds(timestamp: datetime) -> str:
 
 
 def utc_text(timestamp: datetime) -> str:
-    """Format a timestamp as ISO 8601 in UTC: `2026-01-31T08:00:00.123Z`; Spark can parse it."""
-    return iso_text(timestamp.astimezone(UTC).replace(tzinfo=None)) + "Z"
-
-
-def iso_text(timestamp: datetime) -> str:
-    """Format a timestamp with its decimals, at least three if it has any."""
-    thousandths, rest = divmod(timestamp.microsecond, 1000)
-    return timestamp.isoformat(
-        timespec="microseconds" if rest else "milliseconds" if thousandths else "seconds"
-    )
+    """Format a timestamp as ISO 8601 in UTC: `2026-01-31T08:00:00Z`; Spark can parse it."""
+    return timestamp.astimezone(UTC).replace(tzinfo=None).isoformat() + "Z"
 
 
 def as_text(value: Any) -> str:

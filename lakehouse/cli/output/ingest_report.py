@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from lakehouse.cli.output.printing import count
+from lakehouse.cli.output.printing import conclude, count
 from lakehouse.iceberg.read.rows_outside_partitions import HAS_PARTITION
 from lakehouse.iceberg.write.split_rows import broken_rules
 from lakehouse.quality.metrics.metric import NO_ANOMALY
@@ -13,13 +13,9 @@ from lakehouse.tables.quoting import shown
 
 if TYPE_CHECKING:
     from lakehouse.ingestion.feed_runs import IngestResult
-    from lakehouse.orchestration.metadata_keys import (
-        QuarantineMetadata,
-        RejectedReason,
-        WriteMetadata,
-    )
+    from lakehouse.orchestration.metadata_keys import QuarantineMetadata, WriteMetadata
     from lakehouse.orchestration.runs.run_progress import TableProgress
-    from lakehouse.orchestration.runs.run_result import AssetResult
+    from lakehouse.orchestration.runs.run_result import AssetResult, RunResult
 
 _MANY = 6
 _DONE = ("published", "unchanged")
@@ -55,15 +51,11 @@ def describe_progress(progress: "TableProgress") -> str:
 
 def describe_failures(result: "IngestResult") -> list[str]:
     """Return one line for each rejected file and each failed table."""
-    return [*describe_rejected(result.rejected), *result.messages]
-
-
-def describe_rejected(files: "Iterable[RejectedReason]") -> list[str]:
-    """Return the reason and the current path of each rejected file."""
-    return [
+    rejected = [
         f"{shown(file.file)} was rejected: {file.reason} It is kept as {shown(file.kept_as)}."
-        for file in files
+        for file in result.rejected
     ]
+    return [*rejected, *result.messages]
 
 
 def _describe_delivery(result: "IngestResult") -> str:
@@ -93,6 +85,14 @@ def _listed(names: Sequence[str]) -> str:
     if len(names) > _MANY:
         return f"{shown(names[0])} … {shown(names[-1])}"
     return ", ".join(map(shown, names))
+
+
+def conclude_runs(runs: "Sequence[RunResult]", *lines: str) -> None:
+    """Print what runs changed and further lines; exit with 1 after a failure."""
+    assets = (asset for run in runs for asset in run.assets)
+    messages = (message for run in runs for message in run.messages)
+    success = all(run.success for run in runs)
+    conclude([*describe_tables(assets), *lines], messages, success=success)
 
 
 def describe_tables(assets: "Iterable[AssetResult]") -> list[str]:

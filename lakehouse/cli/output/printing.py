@@ -52,6 +52,18 @@ def table(
     return "\n".join([*lines, f"({footer or count(len(rows), noun)})"])
 
 
+def print_result(
+    form: Format, lines: Iterable[str], columns: Sequence[Column], rows: Rows
+) -> None:
+    """Print lines, and rows in a format for programs, which read only rows from standard
+    output.
+    """
+    for line in lines:
+        click.echo(printable(line), err=form != "table")
+    if form != "table" and columns:
+        click.echo(render(form, columns, rows))
+
+
 def csv_text(columns: Sequence[Column], rows: Rows) -> str:
     """Format CSV with a header; newlines within values are quoted and unchanged."""
     lines: list[str] = []

@@ -1,8 +1,7 @@
 """`lakehouse demo`: runs both sample pipelines."""
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from datetime import date, datetime, timedelta
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -13,7 +12,7 @@ from lakehouse.cli.call_context import State, command
 from lakehouse.cli.deliveries.ingest import ingest_one, report
 from lakehouse.cli.output.cell_values import columns_named
 from lakehouse.cli.output.printing import count, table
-from lakehouse.errors import LakehouseError, UsageError
+from lakehouse.errors import UsageError
 from lakehouse.settings import Settings
 from lakehouse.storage.stores import open_store
 from lakehouse.tables.feed import Feed
@@ -120,20 +119,12 @@ def _put(settings: Settings, feed: Feed, paths: Sequence[Path]) -> list[str]:
     return list(keys)
 
 
-def _folder(_: click.Context, __: click.Parameter, folder: str) -> Path:
-    if not folder.strip():
-        raise UsageError(
-            "--out is empty, which would be the working directory; expected a folder."
-        )
-    return Path(folder)
-
-
 @command("generate")
 @click.argument("_what", metavar="bnpl", type=click.Choice(["bnpl"]))
 @click.option(
     "--out",
     required=True,
-    callback=_folder,
+    type=click.Path(path_type=Path),
     metavar="DIR",
     help="Folder to write to; created if missing.",
 )
@@ -166,10 +157,15 @@ def generate(
     the tables. Files depend only on the arguments, and are overwritten by the same
     arguments; folders with other files are rejected.
     """
+    from lakehouse.sample_data.bnpl.arguments import BadArguments
+    from lakehouse.sample_data.bnpl.generator import FolderTaken
     from lakehouse.sample_data.bnpl.generator import generate as write_files
 
-    with state.progress("Generating transactions"), _explained(out):
-        generated = write_files(out, start.date(), days, rows_per_day, seed, gzip=gzip)
+    try:
+        with state.progress("Generating transactions"):
+            generated = write_files(out, start.date(), days, rows_per_day, seed, gzip=gzip)
+    except (BadArguments, FolderTaken) as error:
+        raise UsageError(str(error)) from error
     totals = generated.truth.totals
     click.echo(
         f"{count(len(generated.files), 'file')} with {count(totals['bronze'], 'row')} in {out}/"
@@ -180,22 +176,3 @@ def generate(
     click.echo(
         f"{generated.truth_file}: {fates}, {count(generated.truth.customers, 'customer')}"
     )
-
-
-@contextmanager
-def _explained(out: Path) -> Iterator[None]:
-    """Name the wrong argument or the folder in errors."""
-    from lakehouse.sample_data.bnpl.arguments import BadArguments
-    from lakehouse.sample_data.bnpl.generator import FolderTaken
-
-    try:
-        yield
-    except BadArguments as error:
-        raise UsageError(f"--{error}") from error
-    except FolderTaken as error:
-        raise UsageError(str(error), next_step="Give another --out, or empty it.") from error
-    except OSError as error:
-        raise LakehouseError(
-            f"{error.filename or out} could not be written: {error.strerror or error}.",
-            next_step="Give a folder with --out that can be written to, and has room.",
-        ) from error

@@ -9,7 +9,6 @@ import click
 
 from lakehouse.cli.call_context import State, command
 from lakehouse.cli.output.printing import conclude, count
-from lakehouse.errors import UsageError
 
 if TYPE_CHECKING:
     from lakehouse.site.publish_site import PublishedSite
@@ -55,10 +54,6 @@ def _make(state: State, out: str | None) -> "PublishedSite":
 
 
 def _open(place: str) -> None:
-    if "://" in place:
-        raise UsageError(
-            f"{place} is in a bucket; expected a folder, of which a browser opens the files.",
-            next_step="Open the address that your bucket's website has.",
-        )
-    if not webbrowser.open(Path(place).as_uri()):
+    uri = place if "://" in place else Path(place).as_uri()
+    if not webbrowser.open(uri):
         conclude((), [f"No browser was found; open {place} in one."], success=False)

@@ -1,7 +1,6 @@
 """Checks of `lakehouse doctor`, one line each; starts no Spark, but contacts a remote one."""
 
 import os
-import re
 import shlex
 import shutil
 import sys
@@ -19,7 +18,7 @@ from lakehouse.alerts.sinks import FILE, FILE_NAME, LOG, check_url
 from lakehouse.cli.call_context import tables_there
 from lakehouse.cli.dev_processes.ui_address import running_dev
 from lakehouse.cli.output.printing import count
-from lakehouse.errors import LakehouseError, TableDamaged, TypeUnsupported
+from lakehouse.errors import LakehouseError, TableDamaged
 from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.iceberg.catalog.catalog_file import (
     check_catalog_file,
@@ -33,7 +32,6 @@ from lakehouse.iceberg.metadata.unknown_commits import find_unknown_commits
 from lakehouse.privacy.suppressed_people import read_audited
 from lakehouse.settings import SAMPLES, Settings
 from lakehouse.spark import jars, jvm
-from lakehouse.spark.connect_server import lacking
 from lakehouse.spark.executor_archive import archive_file
 from lakehouse.spark.jvm_class_archive import archive_path, archive_problem
 from lakehouse.spark.session_configuration import driver_memory
@@ -44,7 +42,6 @@ if TYPE_CHECKING:
 
 
 _FEED = "doctor"
-_NO_FILE_SYSTEM = re.compile(r"No FileSystem for scheme|S3AFileSystem not found")
 
 
 def read_staged_object(settings: Settings) -> None:
@@ -76,11 +73,6 @@ def _read(
     try:
         session.read.options(**options).parquet(uri).collect()
     except Exception as error:
-        if _NO_FILE_SYSTEM.search(str(error)):
-            what = (
-                "a file system for s3:// (spark.hadoop.fs.s3.impl, and the jar of hadoop-aws)"
-            )
-            raise lacking(settings, what) from error
         raise LakehouseError(
             f"{place_of(settings.spark_remote or '')} cannot read {uri}, which was staged as"
             f" delivered rows are: {one_line(error).rstrip('.')}.",
@@ -92,10 +84,7 @@ def describe_python(settings: Settings) -> str:
     """Return which Python runs Spark's Python tasks; raises SetupError for a missing archive."""
     cluster = settings.cluster
     if not settings.spark_remote and not settings.is_on_cluster:
-        unused = (
-            "; LAKEHOUSE_EXECUTOR_ARCHIVE is for a cluster" if cluster.executor_archive else ""
-        )
-        return f"{cluster.executor_python or 'this Python'}, on this machine{unused}"
+        return f"{cluster.executor_python or 'this Python'}, on this machine"
     if cluster.executor_archive:
         archive_file(settings, cluster.executor_archive)
         return f"that of each worker's PATH with {cluster.executor_archive}"
@@ -103,9 +92,7 @@ def describe_python(settings: Settings) -> str:
         return f"{cluster.executor_python} of each worker (LAKEHOUSE_EXECUTOR_PYTHON)"
     if settings.spark_remote:
         return "that of the Spark server"
-    if cluster.pyspark_python:
-        return f"{cluster.pyspark_python} of each worker (PYSPARK_PYTHON)"
-    return "python3 of each worker's PATH"
+    return f"{cluster.pyspark_python or 'python3'} of each worker's PATH"
 
 
 PYTHON_VERSIONS = ((3, 11), (3, 14))
@@ -114,8 +101,6 @@ _LATE = timedelta(minutes=5)
 """Maximum age of the monitor's heartbeat, which is written every ten seconds."""
 _REMOTE_SPARK = "not needed: Spark runs elsewhere"
 _NAMES = {LOG: "the log", FILE: FILE_NAME}
-_PASSED_THROUGH = 0o011
-"""Allowed mode for other users of a folder that they can neither list nor change."""
 NEEDED_BYTES = 2_000_000_000
 
 
@@ -185,8 +170,7 @@ def _java(settings: Settings) -> str:
     if settings.spark_remote:
         return _REMOTE_SPARK
     chosen = jvm.find(settings)
-    aside = f"; passed over: {' '.join(chosen.passed_over)}" if chosen.passed_over else ""
-    return f"Java {chosen.version}, from {chosen.source} ({chosen.home}){aside}"
+    return f"Java {chosen.version}, from {chosen.source} ({chosen.home})"
 
 
 def _jars(settings: Settings) -> str:
@@ -212,17 +196,10 @@ def _iceberg(settings: Settings) -> str:
 def _classes(settings: Settings) -> str:
     if settings.spark_remote:
         return _REMOTE_SPARK
-    if not jars.reads_catalog_file(settings.iceberg):
-        return (
-            f"each start of Spark reads all of them: Iceberg {settings.iceberg} has no archive"
-        )
     chosen = jvm.find(settings)
     problem = archive_problem(settings, chosen)
     if problem:
-        return (
-            f"each start of Spark reads all of them, since there is no archive ({problem});"
-            " `lakehouse setup` makes it"
-        )
+        return f"each start of Spark reads all of them ({problem}); `lakehouse setup` archives them"
     return f"archived ({archive_path(settings, chosen)})"
 
 
@@ -280,19 +257,11 @@ def _home(settings: Settings) -> str:
 
 def _require_private(home: Path) -> None:
     """Raise if other users can read the home; they may traverse it to deliver to the inbox."""
-    _require_mode(home, _PASSED_THROUGH)
-    if home.stat().st_mode & 0o011:
-        for entry in sorted(home.iterdir()):
-            if not entry.is_symlink():
-                _require_mode(entry, _PASSED_THROUGH if entry.name == "inbox" else 0)
-
-
-def _require_mode(path: Path, allowed: int) -> None:
-    mode = path.stat().st_mode & 0o777
-    if mode & 0o077 & ~allowed:
+    mode = home.stat().st_mode & 0o777
+    if mode & 0o066:
         raise LakehouseError(
-            f"{path} is open to other users (mode {mode:o})",
-            next_step=f"Run `chmod -R go-rwx {shlex.quote(str(path))}`.",
+            f"{home} is open to other users (mode {mode:o})",
+            next_step=f"Run `chmod -R go-rw {shlex.quote(str(home))}`.",
         )
 
 
@@ -343,17 +312,7 @@ def _table_files(settings: Settings) -> str:
             " ".join(damaged),
             next_step="docs/operations.md shows how to restore them, under `Files are lost`.",
         )
-    unsupported = filter(None, (_unsupported(catalog, name) for name in names))
-    return " ".join([f"all files of {count(len(names), 'table')} are there", *unsupported])
-
-
-def _unsupported(catalog: Catalog, table: str) -> str:
-    """Return why only Spark can read a table, or an empty string."""
-    try:
-        catalog.load(table)
-    except TypeUnsupported as error:
-        return f"({error.args[0].rstrip('.')})"
-    return ""
+    return f"all files of {count(len(names), 'table')} are there"
 
 
 def _damage(catalog: Catalog, table: str) -> str:
@@ -383,7 +342,7 @@ def _alerts(settings: Settings) -> str:
     for url in routes.urls:
         check_url(settings, url)
     dev, heartbeat, now = running_dev(settings), read_heartbeat(settings), datetime.now(UTC)
-    last = f"last heartbeat {_ago(now - heartbeat.at)} ago" if heartbeat else "no heartbeat yet"
+    last = f"last heartbeat {heartbeat.at:%Y-%m-%d %H:%MZ}" if heartbeat else "no heartbeat yet"
     monitor = f"by `lakehouse dev` at {dev.url}" if dev else "no monitor runs now"
     # `dev` sends alerts with its own environment, not with that of this command.
     sinks = (FILE, LOG, *map(name_of, routes.urls))
@@ -391,8 +350,8 @@ def _alerts(settings: Settings) -> str:
         sinks = heartbeat.recipients
     named = ", ".join(_NAMES.get(sink, sink) for sink in sinks)
     words = f"{last}, {monitor}; alerts go to: {named}"
-    started_at = [dev.started_at] if dev else []
-    seen_at = [*started_at, heartbeat.at] if heartbeat else started_at
+    seen_at = [dev.started_at] if dev else []
+    seen_at += [heartbeat.at] if heartbeat else []
     is_late = not seen_at or now - max(seen_at) > _LATE
     if is_late and (dev or settings.heartbeat_url):
         raise LakehouseError(
@@ -422,11 +381,6 @@ def _feeds(settings: Settings) -> str:
             next_step=f"Start it in the UI, or run `lakehouse ingest {next(iter(stopped))}`.",
         )
     return "none is stopped while files wait"
-
-
-def _ago(span: timedelta) -> str:
-    minutes = span / timedelta(minutes=1)
-    return f"{minutes:.0f} min" if minutes < 120 else f"{minutes / 60:.0f} h"
 
 
 def _nearest(path: Path) -> Path:

@@ -16,7 +16,6 @@ from lakehouse.cli.output.printing import count
 from lakehouse.cli.output.progress import is_terminal
 from lakehouse.cli.project.init import folder_in, into_option, print_written
 from lakehouse.errors import UsageError
-from lakehouse.tables.feed import FORMATS
 from lakehouse.tables.quoting import shell_word
 
 if TYPE_CHECKING:
@@ -63,7 +62,7 @@ def feed(
     from lakehouse.scaffolding.samples import read_samples
 
     folder = folder_in(state, into)
-    feed_name = _checked_name(name) if name is not None else _common_name(paths)
+    feed_name = _feed_name(name, paths)
     zone = _zone(time_zone)
     with state.progress(f"Reading {count(len(paths), 'file')}"):
         plan = plan_feed(read_samples(paths), feed_name, zone, datetime.now(UTC).date())
@@ -75,23 +74,15 @@ def feed(
     _print_next_steps(plan, paths)
 
 
-def _checked_name(name: str) -> str:
-    if not _FEED_NAME.fullmatch(name) or keyword.iskeyword(name):
-        raise UsageError(
-            f"--name is {name!r}; expected lower case letters, digits and underscores, from a"
-            " letter on, and no word of Python."
-        )
-    return name
-
-
-def _common_name(paths: Sequence[Path]) -> str:
-    """Return the common prefix of the file names, without dates and numbers."""
+def _feed_name(name: str | None, paths: Sequence[Path]) -> str:
+    """Return the given name, or the common prefix of the file names without dates and numbers."""
     prefixes = {_begin(path.name) for path in paths}
-    name = prefixes.pop()
-    if prefixes or not _FEED_NAME.fullmatch(name) or keyword.iskeyword(name):
-        what = "differ" if prefixes else "tell no name of a feed"
+    if name is None and len(prefixes) == 1:
+        (name,) = prefixes
+    if name is None or not _FEED_NAME.fullmatch(name) or keyword.iskeyword(name):
         raise UsageError(
-            f"The names of the files {what}; expected --name, the name of the feed.",
+            f"The name of the feed is {name!r}; expected lower case letters, digits and"
+            " underscores, from a letter on, and no word of Python.",
             next_step="Say --name, such as orders.",
         )
     return name
@@ -150,23 +141,11 @@ def _print_next_steps(plan: "FeedPlan", paths: Sequence[Path]) -> None:
     )
     click.echo("Next:")
     click.echo(f"  lakehouse plan {plan.bronze} {plan.silver}")
-    for place in _places(paths):
+    places = sorted({path.parent for path in paths}) if len(paths) > 1 else paths
+    for place in places:
         click.echo(f"  lakehouse ingest {plan.name} --path {shell_word(str(place))}")
     gold = f"gold.{plan.name}_{'daily' if plan.days else 'report'}"
     click.echo(f"  lakehouse new table {gold} --from {plan.silver}")
-
-
-def _places(paths: Sequence[Path]) -> list[Path]:
-    """Return the paths for an ingest: a folder if it has only these files, else the files."""
-    by_folder: dict[Path, list[Path]] = {}
-    for path in dict.fromkeys(paths):
-        by_folder.setdefault(path.parent, []).append(path)
-    endings = tuple(f".{name}" for name in FORMATS)
-    places: list[Path] = []
-    for folder, files in by_folder.items():
-        there = {path for path in folder.iterdir() if path.name.lower().endswith(endings)}
-        places += [folder] if len(files) > 1 and there == set(files) else files
-    return places
 
 
 @click.group("new")

@@ -3,8 +3,7 @@
 import click
 
 from lakehouse.cli.call_context import State, command
-from lakehouse.cli.output.ingest_report import describe_tables
-from lakehouse.cli.output.printing import conclude
+from lakehouse.cli.output.ingest_report import conclude_runs
 from lakehouse.errors import UsageError
 
 
@@ -23,18 +22,15 @@ def retry(state: State, name: str) -> None:
     table = state.computed_table(name).name
     with state.progress(f"Computing {table}"):
         runs = compute(state.project.definitions, state.declared, state.settings, table)
+    lines = []
     if not runs:
         function = state.functions.get(table)
         keys = " --from KEY --to KEY" if function and function.partitions_def else ""
-        click.echo(
+        lines.append(
             f"{table}: nothing to compute. `lakehouse backfill {table}{keys}` computes it from"
             " all current rows of its inputs."
         )
-    conclude(
-        describe_tables(asset for run in runs for asset in run.assets),
-        (message for run in runs for message in run.messages),
-        success=all(run.success for run in runs),
-    )
+    conclude_runs(runs, *lines)
 
 
 @command("backfill")
@@ -73,7 +69,7 @@ def backfill(state: State, name: str, first: str | None, last: str | None, stale
         return
     with state.progress(f"Computing {table}"):
         run = compute(state.project.definitions, state.settings, table, first, last)
-    conclude(describe_tables(run.assets), run.messages, success=run.success)
+    conclude_runs([run])
 
 
 def _backfill_older(state: State, name: str) -> None:
@@ -82,11 +78,5 @@ def _backfill_older(state: State, name: str) -> None:
     table = state.declared[name]
     with state.progress(f"Computing what of {name} is of older code"):
         runs = backfill_older(state.project.definitions, state.settings, state.engine, table)
-    described: list[str] = []
-    messages: list[str] = []
-    for run in runs:
-        described += describe_tables(run.assets)
-        messages += run.messages
-    if not runs:
-        described.append(f"{name}: nothing in it is known to be of older code")
-    conclude(described, messages, success=all(run.success for run in runs))
+    nothing = f"{name}: nothing in it is known to be of older code"
+    conclude_runs(runs, *([] if runs else [nothing]))

@@ -2,21 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from lakehouse.cli.call_context import State, command
-from lakehouse.cli.output.cell_values import Column, column, columns_named, shown_row
-from lakehouse.cli.output.printing import Format, count, render, table
+from lakehouse.cli.output.cell_values import Cells, Rows, columns_named, masked_cells
+from lakehouse.cli.output.printing import Format, count, print_result, render, table
 from lakehouse.cli.output.record_output import table_csv_or_json
-from lakehouse.errors import LakehouseError
-from lakehouse.iceberg.frames.frames import collect
-from lakehouse.iceberg.frames.spark_errors import one_line
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
     from lakehouse.iceberg.diff.diff_plan import Diff
     from lakehouse.iceberg.diff.row_diff import Counts
 
@@ -94,8 +90,7 @@ class Changes:
     """Number of changed rows, and the rows to show."""
 
     counts: "Counts"
-    columns: Sequence[Column]
-    rows: Sequence[Sequence[Any]] = field(default=())
+    cells: Cells
     by_partition: Sequence[Mapping[str, Any]] = field(default=())
     """Number of changed rows by partition value, if requested."""
 
@@ -109,9 +104,10 @@ class Changes:
         """Return the rows as a table with the total count; `more` is text after it."""
         total = self.counts.added + self.counts.removed + 2 * self.counts.changed
         footer = ""
-        if len(self.rows) < total:
-            footer = f"{len(self.rows):,} of {count(total, 'row')}{more}"
-        return table(self.columns, self.rows, footer=footer)
+        rows = self.cells.rows
+        if len(rows) < total:
+            footer = f"{len(rows):,} of {count(total, 'row')}{more}"
+        return table(self.cells.columns, rows, footer=footer)
 
 
 def key_of(state: State, table: str) -> Sequence[str]:
@@ -139,17 +135,12 @@ def compare(
 
     if planned.is_empty:
         names = (planned.change_column, *(shared.name for shared in planned.columns))
-        return Changes(Counts(), columns_named(names))
+        return Changes(Counts(), Cells(columns_named(names)))
     state.start_spark()
     with state.progress("Comparing the rows"):
-        try:
-            if is_key_named:
-                check_unique(state.engine, planned)
-            return _read_changes(state, planned, limit, by)
-        except LakehouseError:
-            raise
-        except Exception as error:
-            raise LakehouseError(one_line(error)) from error
+        if is_key_named:
+            check_unique(state.engine, planned)
+        return _read_changes(state, planned, limit, by)
 
 
 def _read_changes(state: State, planned: "Diff", limit: int | None, by: str | None) -> Changes:
@@ -168,24 +159,14 @@ def _read_changes(state: State, planned: "Diff", limit: int | None, by: str | No
         changes = order_changes(planned, frame)
         if limit is not None:
             changes = changes.limit(limit)
-        rows = [] if limit == 0 else _rows(state, planned, changes)
+        # An empty result has the columns too.
+        cells = masked_cells(changes, partial(_shown, state, planned))
     finally:
         frame.unpersist()
-    columns = [column(part.name, part.dataType) for part in frame.schema.fields]
-    return Changes(counts, columns, rows, by_partition)
+    return Changes(counts, cells, by_partition)
 
 
-def _rows(state: State, planned: "Diff", frame: "DataFrame") -> list[list[Any]]:
-    rows = [dict(zip(frame.columns, row, strict=True)) for row in collect(frame)]
-    shown_rows = _shown(state, planned, rows)
-    return [
-        shown_row(row, shown, frame.schema) for row, shown in zip(rows, shown_rows, strict=True)
-    ]
-
-
-def _shown(
-    state: State, planned: "Diff", rows: Sequence[Mapping[str, Any]]
-) -> Sequence[Mapping[str, Any]]:
+def _shown(state: State, planned: "Diff", rows: Rows) -> Rows:
     """Return masked rows; columns that are not declared are masked."""
     from lakehouse.iceberg.diff.row_diff import sample_rows
     from lakehouse.tables.masking import PERSON_SAMPLE_ROWS, mask, redacted
@@ -214,11 +195,7 @@ def _print(planned: "Diff", result: Changes, form: Format, summary: bool) -> Non
         f"{planned.table} from {_snapshot(planned.before)} to {_snapshot(planned.after)}"
         f"{by}: {result.summary}"
     )
-    if form == "table":
-        click.echo(line)
-        if result.rows:
-            click.echo(result.as_table("; --limit shows more"))
-    elif summary:
+    if summary and form != "table":
         numbers = ("added", "removed", "changed")
         ends = [
             str(end) if end is not None else None for end in (planned.before, planned.after)
@@ -226,10 +203,10 @@ def _print(planned: "Diff", result: Changes, form: Format, summary: bool) -> Non
         columns = columns_named(("from", "to", *numbers), numbers)
         row = [*ends, counts.added, counts.removed, counts.changed]
         click.echo(render(form, columns, [row]))
-    else:
-        # Programs read only rows from standard output.
-        click.echo(line, err=True)
-        click.echo(render(form, result.columns, result.rows))
+        return
+    print_result(form, [line], result.cells.columns, result.cells.rows)
+    if form == "table" and result.cells.rows:
+        click.echo(result.as_table("; --limit shows more"))
 
 
 def _snapshot(snapshot_id: int | None) -> str:

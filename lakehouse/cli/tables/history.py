@@ -1,8 +1,7 @@
 """`lakehouse history`: lists the snapshots or the schema changes of a table; no JVM."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,7 +13,7 @@ from lakehouse.cli.output.record_output import table_csv_or_json
 
 if TYPE_CHECKING:
     from lakehouse.iceberg.evolve.schema_history import SchemaChange
-    from lakehouse.iceberg.metadata.snapshots import History, Snapshot
+    from lakehouse.iceberg.metadata.snapshots import Snapshot
 
 _NUMBERS = ("added_rows", "deleted_rows", "rows")
 _RUN_DIGITS = 8
@@ -50,29 +49,14 @@ def _snapshot_records(state: State, name: str) -> list[dict[str, Any]]:
     refs: dict[int, list[str]] = {}
     for ref, snapshot_id in sorted(history.refs.items()):
         refs.setdefault(snapshot_id, []).append(ref)
-    return [
-        _record(at, snapshot, refs, snapshot.snapshot_id in ancestors)
-        for at, snapshot in _published(history)
-    ]
-
-
-def _published(history: "History") -> "Iterator[tuple[datetime | None, Snapshot]]":
-    """Yield each snapshot once, when it was first current, after its unpublished steps."""
     first_times: dict[int, datetime] = {}
     for at, snapshot_id in history.log:
         first_times.setdefault(snapshot_id, at)
-    listed = set(first_times)
-    for snapshot_id, at in first_times.items():
-        if snapshot_id not in history.snapshots:
-            continue
-        steps = []
-        for ancestor in islice(history.ancestors(snapshot_id), 1, None):
-            if ancestor.snapshot_id in listed:
-                break
-            steps.append(ancestor)
-        listed |= {step.snapshot_id for step in steps}
-        yield from ((None, step) for step in reversed(steps))
-        yield at, history.snapshots[snapshot_id]
+    return [
+        _record(first_times.get(snapshot_id), snapshot, refs, snapshot_id in ancestors)
+        for snapshot_id, snapshot in history.snapshots.items()
+        if snapshot_id in ancestors or snapshot_id in first_times
+    ]
 
 
 def _record(

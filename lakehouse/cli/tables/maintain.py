@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakehouse.cli.call_context import State, command
-from lakehouse.cli.output.cell_values import Column
+from lakehouse.cli.output.cell_values import columns_named
 from lakehouse.cli.output.printing import conclude, count, table
 from lakehouse.cli.output.record_output import print_records, table_or_json
 from lakehouse.storage.byte_sizes import size_text
@@ -16,14 +16,7 @@ if TYPE_CHECKING:
     from lakehouse.upkeep.upkeep_job import MaintainResult
     from lakehouse.upkeep.upkeep_plan import PlannedStep, UpkeepPlan
 
-_COLUMNS = (
-    Column("table"),
-    Column("step"),
-    Column("due"),
-    Column("reason"),
-    Column("gain"),
-    Column("cost"),
-)
+_COLUMNS = columns_named(("table", "step", "due", "reason", "gain", "cost"))
 
 
 @command("maintain")

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakehouse.cli.call_context import State, command
-from lakehouse.cli.output.cell_values import columns_named, plain_json
-from lakehouse.cli.output.printing import Format, count, printable, render, table
+from lakehouse.cli.output.cell_values import Cells, columns_named, plain_json
+from lakehouse.cli.output.printing import Format, count, print_result, table
 from lakehouse.cli.output.record_output import print_records, table_csv_or_json
 from lakehouse.cli.tables.diff import TABLE_ROWS, Changes, compare, key_of
-from lakehouse.cli.tables.try_table import effect_of, rule_record
+from lakehouse.cli.tables.try_table import failure_lines, rule_record
 
 if TYPE_CHECKING:
     from lakehouse.iceberg.values.write_result import Outcome
@@ -66,47 +66,33 @@ def _print(outcome: "Outcome", changes: Changes | None, form: Format) -> None:
     if form == "json":
         print_records([_record(outcome, changes)])
         return
-    # Programs read only rows from standard output.
-    for line in _summary(outcome, changes):
-        click.echo(printable(line), err=form != "table")
-    if changes is None:
-        return
-    if form == "csv":
-        click.echo(render(form, changes.columns, changes.rows))
+    cells = changes.cells if changes else Cells()
+    print_result(form, _summary(outcome, changes), cells.columns, cells.rows)
+    if changes is None or form == "csv":
         return
     if changes.by_partition:
         names = list(changes.by_partition[0])
-        partition_counts = [
-            [plain_json(row[name]) for name in names] for row in changes.by_partition
-        ]
+        partition_counts = [list(map(plain_json, row.values())) for row in changes.by_partition]
         click.echo(
             table(columns_named(names, _BY_PARTITION), partition_counts, noun="partition")
         )
-    if changes.rows:
+    if cells.rows:
         click.echo(changes.as_table())
 
 
 def _summary(outcome: "Outcome", changes: Changes | None) -> list[str]:
-    found = changes.summary if changes else _without_changes(outcome)
-    lines = [f"{outcome.table}: {found}; nothing is published."]
-    for result in outcome.results:
-        if not result.passed:
-            lines.append(f"  {result.rule.name}: {result.summary}; {effect_of(result)}")
+    # Rows with duplicate keys cannot be staged.
+    found = changes.summary if changes else "no changed row was staged"
+    lines = [
+        f"{outcome.table}: {found}; nothing is published.",
+        *failure_lines(outcome.results),
+    ]
     if outcome.quarantined:
         lines.append(f"  {count(outcome.quarantined.rows, 'row')} rejected by rules")
     return lines
 
 
-def _without_changes(outcome: "Outcome") -> str:
-    """Return why nothing was compared."""
-    from lakehouse.iceberg.values.write_result import Refused
-
-    # Rows with duplicate keys cannot be staged.
-    return "no row was staged" if isinstance(outcome, Refused) else "no row would change"
-
-
 def _record(outcome: "Outcome", changes: Changes | None) -> Mapping[str, Any]:
-    names = [column.name for column in changes.columns] if changes else []
     counts = changes.counts if changes else None
     return {
         "table": outcome.table,
@@ -118,5 +104,5 @@ def _record(outcome: "Outcome", changes: Changes | None) -> Mapping[str, Any]:
             rule_record(result) for result in outcome.results if not result.passed
         ],
         "by_partition": list(changes.by_partition) if changes else [],
-        "rows": [dict(zip(names, row, strict=True)) for row in changes.rows] if changes else [],
+        "rows": changes.cells.records if changes else [],
     }

@@ -1,22 +1,21 @@
 """`lakehouse sql`: runs Spark SQL statements on the catalog in one JVM."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 import click
 
-from lakehouse.cli.call_context import State, command, not_created_yet, plain_name
+from lakehouse.cli.call_context import State, command
 from lakehouse.cli.options import read_standard_input
 from lakehouse.cli.output.cell_values import column, json_row
 from lakehouse.cli.output.printing import Format, json_list, render
 from lakehouse.cli.output.record_output import table_csv_or_json
 from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.iceberg.frames.frames import collect
-from lakehouse.iceberg.frames.spark_errors import MissingTable, missing_table, one_line
+from lakehouse.iceberg.frames.spark_errors import missing_table, one_line
 from lakehouse.orchestration.functions.sql_function import Token, tokenize
-from lakehouse.tables.quoting import near_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -198,30 +197,13 @@ def sql(state: State, statements: str, form: Format, write: bool) -> None:
     with _locked(state, tables):
         # Queries lock no tables; skip the requests to the catalog.
         before = state.engine.catalog.metadata_locations(tables) if tables else {}
-        columns = _run_all(state, parts if write else [*map(as_query, parts)], tables, form)
+        _run_all(state, parts if write else [*map(as_query, parts)], tables, form)
         after = state.engine.catalog.metadata_locations(tables) if tables else {}
     for table in tables:
         if after.get(table) != before.get(table):
             click.echo(f"{table} {_COMPUTED}", err=True)
-    script = " ".join(parts)
-    if write and "expire_snapshots" in script.lower():
+    if write and "expire_snapshots" in " ".join(parts).lower():
         click.echo(_EXPIRED, err=True)
-    personal = _personal_columns(state, script, columns)
-    if personal:
-        click.echo(f"This shows personal values unmasked: {'; '.join(personal)}.", err=True)
-
-
-def _personal_columns(state: State, script: str, shown: Collection[str]) -> list[str]:
-    """Return the personal columns of results, by table; columns with another name are unknown."""
-    tables = tables_in(script, state.tables_there()) if shown else []
-    found = []
-    for name in tables:
-        # Loads the declarations, which takes seconds.
-        columns = state.declared[name].masked_columns if name in state.declared else ()
-        personal = sorted(column for column in columns if column.lower() in shown)
-        if personal:
-            found.append(f"{', '.join(personal)} of {name}")
-    return found
 
 
 def _start(state: State, statements: Sequence[str], write: bool) -> Sequence[str]:
@@ -241,9 +223,8 @@ def _start(state: State, statements: Sequence[str], write: bool) -> Sequence[str
 
 def _run_all(
     state: State, statements: Sequence[str], locked: Sequence[str], form: Format
-) -> set[str]:
-    """Run statements, print their results, and return the names of their columns."""
-    columns: set[str] = set()
+) -> None:
+    """Run statements and print their results."""
     is_array = form == "json" and len(statements) > 1
     results: list[str] = []
     try:
@@ -251,7 +232,6 @@ def _run_all(
             with _explained(state, number, len(statements)), state.progress("Running SQL"):
                 frame = _run(state, statement, locked)
                 text = _rendered(frame, form) if frame.columns else "ok"
-            columns.update(name.lower() for name in frame.columns)
             if is_array and frame.columns:
                 results.append(text)
             else:
@@ -260,7 +240,6 @@ def _run_all(
     finally:
         if is_array:
             click.echo(json_list(results))
-    return columns
 
 
 @contextmanager
@@ -302,15 +281,6 @@ def _explained(state: State, number: int, total: int) -> Iterator[None]:
             raise UsageError(which + reason) from error
         missing = missing_table(error)
         if missing:
-            raise _no_table(state, missing, which) from error
+            # Fails with a similar name, as other commands do.
+            state.existing_table(missing.name)
         raise LakehouseError(f"{which}{one_line(error)}") from error
-
-
-def _no_table(state: State, missing: MissingTable, which: str) -> LakehouseError:
-    """Return the error for a missing table, with a similar name as in other commands."""
-    name = plain_name(missing.name)
-    if name in state.known_tables() and not state.engine.catalog.has(name):
-        return not_created_yet(f"{which}{name}{missing.place}")
-    near = near_name(name, state.known_tables())
-    hint = f"did you mean {near}?" if near else "`lakehouse status` lists the tables."
-    return UsageError(f"{which}There is no table or view {name}{missing.place}; {hint}")

@@ -1,5 +1,6 @@
 """`lakehouse status`: lists the tables and their states; no JVM."""
 
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from datetime import UTC, datetime
@@ -11,13 +12,14 @@ from lakehouse.cli.call_context import State, command
 from lakehouse.cli.output.cell_values import columns_named, utc_seconds
 from lakehouse.cli.output.printing import complain, conclude, count, printable, table
 from lakehouse.cli.output.record_output import print_records, table_or_json
-from lakehouse.cli.output.table_layout import terminal_width, wrap
+from lakehouse.cli.output.table_layout import terminal_width
 from lakehouse.storage.byte_sizes import size_text
 
 if TYPE_CHECKING:
     from lakehouse.alerts.incidents import Incident
     from lakehouse.cli.tables.read_table_status import TableStatus
     from lakehouse.cli.tables.table_trends import TableTrend
+    from lakehouse.site.facts import Outcome
     from lakehouse.site.read_feeds import FeedWarnings
 
 
@@ -114,11 +116,11 @@ def status(state: State, trend: bool, form: str) -> None:
     or a check), error (another open incident), late, not read, stale (a source has new data), not
     there, or ok, which is left empty. Rows of older code are shown too.
 
-    Below the table: failed checks and warnings, quarantined rows, needless files, pending changes,
-    feeds with rejected files or a stopped sensor, and open incidents. JSON has more.
+    Below the table: failed checks and warnings, quarantined rows, pending changes, feeds with
+    rejected files or a stopped sensor, and open incidents. JSON has more.
 
     --trend shows rows, sizes, and the highest share of rows that failed a check, as one character
-    per interval of up to 90 days; JSON has the numbers.
+    per interval of the retained snapshots or up to 90 days; JSON has the numbers.
     """
     with state.progress("Reading the tables' metadata"):
         tables, feeds = _read_tables(state)
@@ -130,11 +132,11 @@ def status(state: State, trend: bool, form: str) -> None:
         warnings: dict[str, list[str]] = {}
         for feed in state.feeds.values():
             warnings.setdefault(feed.table, []).extend(feeds[feed.name])
-        print_records(_status_record(one, warnings.get(one.table, [])) for one in tables)
+        print_records(_status_record(one, warnings.get(one.facts.name, [])) for one in tables)
     else:
         click.echo(_status_table(tables))
         for line in _notes(tables, feeds):
-            click.echo("\n  ".join(wrap(printable(line), (terminal_width() or _WIDTH) - 2)))
+            click.echo(_wrapped(printable(line)))
         for incident in incidents:
             click.echo(_incident_line(incident))
         if incidents:
@@ -142,57 +144,53 @@ def status(state: State, trend: bool, form: str) -> None:
                 f"{count(len(incidents), 'incident')} open; `lakehouse alerts --open` lists the"
                 " alerts."
             )
-    for table_status in tables:
-        if table_status.unsupported:
-            complain(f"Not read: {table_status.unsupported}")
-    damage = [table_status.damage for table_status in tables if table_status.damage]
+    for one in tables:
+        if one.facts.unsupported and not one.damage:
+            complain(f"Not read: {one.facts.unsupported}")
+    damage = [one.damage for one in tables if one.damage]
     conclude((), damage, success=not damage)
+
+
+def _wrapped(line: str) -> str:
+    return textwrap.fill(
+        line,
+        terminal_width() or _WIDTH,
+        subsequent_indent="  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def _print_trends(state: State, tables: "Sequence[TableStatus]", form: str) -> None:
     from lakehouse.cli.tables.table_trends import read_trends
 
-    histories = [status.history for status in tables if status.history]
+    histories = {one.facts.name: one.facts.history for one in tables if one.facts.history}
     with state.progress("Reading what was measured"):
-        trends = read_trends(state.engine.catalog, histories, datetime.now(UTC))
+        trends = read_trends(state.engine.catalog, histories.values(), datetime.now(UTC))
     if form == "json":
-        print_records(
-            {"table": status.table, **trend_record(trends.get(status.table))}
-            for status in tables
-        )
+        names = (one.facts.name for one in tables)
+        print_records({"table": name, **trend_record(trends.get(name))} for name in names)
     else:
         click.echo(trend_table(trends))
 
 
 def _read_tables(state: State) -> "tuple[Sequence[TableStatus], FeedWarnings]":
     """Return the statuses of the tables, and the warnings of each feed by its name."""
-    from lakehouse.alerts.table_states import TableStates
-    from lakehouse.cli.tables.read_table_status import (
-        last_checks,
-        table_statuses,
-        with_code,
-        with_conditions,
-        with_upkeep,
-    )
+    from lakehouse.cli.tables.read_table_status import statuses_of
     from lakehouse.orchestration.runs.instance import open_instance
     from lakehouse.site.read_feeds import feed_warnings
+    from lakehouse.site.read_site import read_tables
     from lakehouse.upkeep.upkeep_run import with_cached_locations
 
-    upkept, now = state.project.upkept(), datetime.now(UTC)
-    engine = with_cached_locations(state.engine, upkept)
-    graph, catalog, declared = state.project.graph, engine.catalog, state.declared
-    settings, feeds = state.settings, state.feeds.values()
+    catalog = with_cached_locations(state.engine, state.project.upkept()).catalog
+    settings, source = state.settings, state.project.site_source()
+    names, incidents = sorted({*catalog.tables(), *state.declared}), _open_incidents(state)
     # Do not create an instance: there is none before the first run.
     has_instance = settings.dagster_home.exists()
     with open_instance(settings) if has_instance else nullcontext() as instance:
-        tables = table_statuses(catalog, declared, last_checks(instance, graph, declared))
-        histories = {status.table: status.history for status in tables if status.history}
-        incidents = _open_incidents(state)
-        states = TableStates(graph, instance, declared, feeds, histories, incidents, now)
-        tables = with_conditions(tables, states)
-        warnings = feed_warnings(settings, feeds, instance)
-    tables = with_code(tables, catalog, declared, graph)
-    return with_upkeep(tables, engine, upkept, now), warnings
+        tables = read_tables(source, names, catalog, instance, incidents, datetime.now(UTC))
+        warnings = feed_warnings(settings, state.feeds.values(), instance)
+    return statuses_of(tables, catalog, state.project.graph), warnings
 
 
 def _open_incidents(state: State) -> "list[Incident]":
@@ -204,35 +202,33 @@ def _open_incidents(state: State) -> "list[Incident]":
 
 
 def _status_record(status: "TableStatus", feed_warnings: list[str]) -> dict[str, Any]:
-    condition = status.condition
+    facts, code = status.facts, status.code
+    condition = facts.condition
     return {
-        "table": status.table,
-        "state": status.worst_state,
-        "declared": status.declared,
-        "exists": status.exists,
-        "rows": status.rows,
-        "snapshots": status.snapshots,
-        "files": status.files,
-        "bytes": status.size_bytes,
+        "table": facts.name,
+        "state": facts.state,
+        "declared": facts.declared is not None,
+        "exists": facts.exists,
+        "rows": facts.rows,
+        "snapshots": len(facts.history.snapshots) if facts.history else 0,
+        "files": facts.total("data-files", "delete-files"),
+        "bytes": facts.total("files-size"),
         "last_write": status.written_at,
         "last_write_kind": status.kind,
-        "checks_passed": status.checks.passed,
-        "checks_warned": list(status.checks.warned),
-        "checks_failed": list(status.checks.failed),
+        "checks_passed": status.passed_checks,
+        "checks_warned": status.checks_that("warned"),
+        "checks_failed": status.checks_that("failed"),
         "quarantined_rows": status.quarantined,
         "stale": condition.is_stale,
         "refused_by": condition.blocked_by or None,
         "failed_run": condition.failed_run or None,
         "code": status.code_state,
-        "older_partitions": len(status.code.older_partitions) if status.code else None,
-        "small_files": status.small_files,
-        "delete_files": status.delete_files,
-        "upkeep": status.upkeep or None,
+        "older_partitions": len(code.older_partitions) if code else None,
         "open_alerts": [incident.firing.title for incident in condition.incidents],
         "feed_warnings": feed_warnings,
         "pending": list(status.pending),
         "damage": status.damage or None,
-        "unsupported": status.unsupported or None,
+        "unsupported": facts.unsupported or None,
     }
 
 
@@ -244,31 +240,33 @@ def _status_table(tables: "Sequence[TableStatus]") -> str:
 
 
 def _status_row(status: "TableStatus") -> list[Any]:
-    written = "" if status.damage or status.unsupported else "never"
+    facts = status.facts
+    written = "never" if status.is_read or not facts.exists else ""
     if status.written_at:
         written = f"{status.written_at:%Y-%m-%d %H:%MZ}"
     return [
-        status.table,
+        facts.name,
         status.state,
-        status.rows if status.is_read else "",
-        size_text(status.size_bytes) if status.is_read else "",
+        facts.rows if status.is_read else "",
+        size_text(facts.total("files-size")) if status.is_read else "",
         written,
-        status.checks.summary,
+        status.check_summary,
     ]
 
 
 def _notes(tables: "Sequence[TableStatus]", feeds: "FeedWarnings") -> Iterator[str]:
     """Yield a line for each table and feed with additional information."""
+    outcomes: tuple[Outcome, ...] = ("warned", "failed")
     for status in tables:
-        notes = [
-            "" if status.declared else "not declared",
-            str(status.checks),
-            f"{count(status.quarantined, 'row')} in quarantine" if status.quarantined else "",
-            status.health,
-            *(status.pending if status.exists else ()),
-        ]
-        if any(notes):
-            yield f"{status.table}: {'; '.join(filter(None, notes))}"
+        notes = [] if status.facts.declared else ["not declared"]
+        for outcome in outcomes:
+            if names := status.checks_that(outcome):
+                notes.append(f"{', '.join(names)} {outcome}")
+        if status.quarantined:
+            notes.append(f"{count(status.quarantined, 'row')} in quarantine")
+        notes += status.pending if status.facts.exists else ()
+        if notes:
+            yield f"{status.facts.name}: {'; '.join(notes)}"
     for name, warnings in feeds.items():
         if warnings:
             yield f"feed {name}: {'; '.join(warnings)}"

@@ -1,15 +1,15 @@
 """`lakehouse try`: computes a table on a sample or a delivered file without writing."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from lakehouse.cli.call_context import State, command
-from lakehouse.cli.output.cell_values import Column, column, columns_named, shown_row
-from lakehouse.cli.output.printing import Format, count, printable, render, table
+from lakehouse.cli.output.cell_values import Cells, columns_named, masked_cells
+from lakehouse.cli.output.printing import Format, count, print_result, table
 from lakehouse.cli.output.record_output import print_records, table_csv_or_json
 
 if TYPE_CHECKING:
@@ -77,105 +77,81 @@ class _Shown:
     """Masked rows of a dry run."""
 
     trial: "Trial"
-    columns: Sequence[Column]
-    rows: Sequence[Sequence[Any]]
+    computed: Cells
     types: Sequence[tuple[str, str]]
-    rejected_columns: Sequence[Column] = ()
-    rejected: Sequence[Sequence[Any]] = ()
+    rejected: Cells = field(default_factory=Cells)
 
 
 def _shown(state: State, trial: "Trial") -> _Shown:
     from lakehouse.iceberg.metadata.type_conversion import of_spark
 
     fields = trial.rows.schema.fields
-    columns = [column(field.name, field.dataType) for field in fields]
     types = [(field.name, str(of_spark(field.dataType))) for field in fields]
-    rows = _masked_rows(state, trial.table, trial.rows)
+    computed = _masked(state, trial.table, trial.rows)
     quarantine = trial.table.quarantine
     if quarantine is None or trial.rejected is None or not trial.rejected_rows:
-        return _Shown(trial, columns, rows, types)
-    names = [
-        "_reasons",
-        *(name for name in quarantine.column_names if name in _identifying_columns(trial)),
-    ]
-    rejected = trial.rejected.select(*names)
-    return _Shown(
-        trial,
-        columns,
-        rows,
-        types,
-        [column(field.name, field.dataType) for field in rejected.schema.fields],
-        _masked_rows(state, quarantine, rejected),
-    )
+        return _Shown(trial, computed, types)
+    left_out = {"_reasons", "_row_key", "_source_sha256", "_quarantined_at", trial.table.stamp}
+    names = ["_reasons", *(name for name in trial.rejected.columns if name not in left_out)]
+    rejected = _masked(state, quarantine, trial.rejected.select(*names))
+    return _Shown(trial, computed, types, rejected)
 
 
-def _identifying_columns(trial: "Trial") -> list[str]:
-    """Return the columns that identify a rejected row."""
-    return [
-        name
-        for name in (*trial.table.column_names, "_source_file", "_source_row")
-        if name not in ("_source_sha256", trial.table.stamp)
-    ]
-
-
-def _masked_rows(state: State, declared: "IcebergTable", frame: "DataFrame") -> list[list[Any]]:
+def _masked(state: State, declared: "IcebergTable", frame: "DataFrame") -> Cells:
     """Return rows with personal and possibly personal values masked."""
-    from lakehouse.iceberg.frames.frames import collect
     from lakehouse.tables.masking import redacted
 
-    rows = [dict(zip(frame.columns, row, strict=True)) for row in collect(frame)]
-    masked = redacted(state.engine.masking_key, declared, rows, rows, for_command=True)
-    return [
-        shown_row(row, shown, frame.schema) for row, shown in zip(rows, masked, strict=True)
-    ]
+    key = state.engine.masking_key
+    return masked_cells(
+        frame, lambda rows: redacted(key, declared, rows, rows, for_command=True)
+    )
 
 
 def _print(tried: "Tried", shown: Sequence[_Shown], form: Format) -> None:
     if form == "json":
         print_records(map(_record, shown))
         return
-    # Programs read only rows from standard output.
-    is_table = form == "table"
-    for line in _summary(tried):
-        click.echo(printable(line), err=not is_table)
     last = shown[-1]
-    if not is_table:
-        click.echo(render(form, last.columns, last.rows))
+    print_result(form, _summary(tried), last.computed.columns, last.computed.rows)
+    if form != "table":
         return
-    click.echo(_part(last.columns, last.rows, "row"))
+    click.echo(_part(last.computed, "row"))
     for one in shown:
-        if one.rejected:
+        if one.rejected.rows:
             click.echo(f"\nRejected by the rules of {one.trial.table.name}:")
-            click.echo(_part(one.rejected_columns, one.rejected, "rejected row"))
+            click.echo(_part(one.rejected, "rejected row"))
     click.echo(f"\nColumns of {last.trial.table.name}:")
     click.echo(table(columns_named(("column", "type")), last.types, noun="column"))
 
 
-def _part(columns: Sequence[Column], rows: Sequence[Sequence[Any]], noun: str) -> str:
+def _part(cells: Cells, noun: str) -> str:
     footer = ""
-    if len(rows) > SHOWN_ROWS:
-        footer = f"{SHOWN_ROWS} of {count(len(rows), noun)}; --format json has all"
-    return table(columns, rows[:SHOWN_ROWS], noun=noun, footer=footer)
+    if len(cells.rows) > SHOWN_ROWS:
+        footer = f"{SHOWN_ROWS} of {count(len(cells.rows), noun)}; --format json has all"
+    return table(cells.columns, cells.rows[:SHOWN_ROWS], noun=noun, footer=footer)
 
 
 def _summary(tried: "Tried") -> list[str]:
     lines = [f"Taken: {', '.join(map(_taken, tried.taken)) or 'nothing'}; nothing is written."]
     for trial in tried.trials:
         lines.append(f"{trial.table.name}: {_counts(trial)}")
-        for result in trial.results:
-            if not result.passed:
-                lines.append(f"  {result.rule.name}: {result.summary}; {effect_of(result)}")
+        lines += failure_lines(trial.results)
     not_evaluated = [rule.name for rule in tried.table.not_evaluated]
     if not_evaluated:
         lines.append(f"Not evaluated on a sample: {', '.join(not_evaluated)}")
     return lines
 
 
-def effect_of(result: "RuleResult") -> str:
-    """Return the effect of a failed rule."""
-    if result.rule.on_failure == "quarantine":
-        return "quarantined"
-    return "nothing would be published" if result.blocks else "warns"
+def failure_lines(results: "Iterable[RuleResult]") -> list[str]:
+    """Return a line for each failed rule, with its effect."""
+    lines = []
+    for result in results:
+        effect = "nothing would be published" if result.blocks else "warns"
+        if result.rule.on_failure == "quarantine":
+            effect = "quarantined"
+        if not result.passed:
+            lines.append(f"  {result.rule.name}: {result.summary}; {effect}")
+    return lines
 
 
 def rule_record(result: "RuleResult") -> Mapping[str, Any]:
@@ -202,14 +178,12 @@ def _counts(trial: "Trial") -> str:
 
 def _record(shown: _Shown) -> Mapping[str, Any]:
     trial = shown.trial
-    names = [column.name for column in shown.columns]
-    rejected_names = [column.name for column in shown.rejected_columns]
     return {
         "table": trial.table.name,
         "computed_rows": trial.computed_rows,
         "refused_rows": trial.rejected_rows,
-        "rows": [dict(zip(names, row, strict=True)) for row in shown.rows],
-        "refused": [dict(zip(rejected_names, row, strict=True)) for row in shown.rejected],
+        "rows": shown.computed.records,
+        "refused": shown.rejected.records,
         "broken_rules": [rule_record(result) for result in trial.results if not result.passed],
         "not_evaluated": [rule.name for rule in trial.not_evaluated],
         "columns": [{"name": name, "type": kind} for name, kind in shown.types],

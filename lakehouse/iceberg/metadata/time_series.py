@@ -40,13 +40,6 @@ def _over_time(history: History, read: Callable[[Snapshot], float | None]) -> Se
     return tuple(points)
 
 
-def continued_by(earlier: Series, later: Series) -> Series:
-    """Return a series, continued by another from the start of the latter."""
-    if not later:
-        return earlier
-    return (*(point for point in earlier if point[0] < later[0][0]), *later)
-
-
 def values_per_interval(
     series: Series, start: datetime, end: datetime, intervals: int, *, is_kept: bool
 ) -> list[float | None]:

@@ -36,7 +36,7 @@ class Arguments:
         last = LATEST - timedelta(days=self.days - 1)
         if not EARLIEST <= self.start <= last:
             raise BadArguments(
-                f"start is {self.start}; expected a day from {EARLIEST} to {last}."
+                f"--start is {self.start}; expected a day from {EARLIEST} to {last}."
             )
 
     @property
@@ -68,4 +68,4 @@ class Arguments:
 
 def _check(name: str, value: int, least: int, most: int) -> None:
     if not least <= value <= most:
-        raise BadArguments(f"{name} is {value}; expected {least} to {most}.")
+        raise BadArguments(f"--{name} is {value}; expected {least} to {most}.")
