@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import dagster as dg
@@ -16,10 +16,12 @@ from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.iceberg.metadata.snapshots import history_of
 from lakehouse.iceberg.metadata.table_state import state_of
 from lakehouse.iceberg.read.quarantined_rows import QuarantinedRows, count_quarantined
+from lakehouse.orchestration.asset_checks import is_of_quarantine
 from lakehouse.orchestration.asset_keys import asset_key, table_name
+from lakehouse.orchestration.dagster_internals import check_summaries
+from lakehouse.orchestration.metadata_keys import CheckMetadata, plain_values
 from lakehouse.settings import Settings
-from lakehouse.site.facts import FEED, SiteFacts, TableFacts
-from lakehouse.site.read_checks import read_checks
+from lakehouse.site.facts import FEED, CheckFacts, Outcome, SiteFacts, TableFacts
 from lakehouse.site.read_feeds import feed_warnings
 from lakehouse.tables.feed import Feed
 from lakehouse.tables.table import IcebergTable
@@ -99,7 +101,7 @@ def read_tables(
     read = {name: _read_table(catalog, name, declared.get(name)) for name in names}
     histories = {name: facts.history for name, facts in read.items() if facts.history}
     states = TableStates(graph, instance, declared, feeds, histories, incidents, now)
-    conditions, checks = states.conditions(read), read_checks(graph, instance, declared)
+    conditions, checks = states.conditions(read), _read_checks(graph, instance, declared)
     return {
         name: replace(facts, condition=conditions[name], checks=tuple(checks.get(name, ())))
         for name, facts in read.items()
@@ -153,3 +155,49 @@ def _read_incidents(settings: Settings) -> list[Incident]:
         if incident.firing.kind != "erasure":
             shown.append(incident)
     return sorted(shown, key=lambda incident: (incident.opened_at, incident.firing.title))
+
+
+def _read_checks(
+    graph: "AssetGraph",
+    instance: dg.DagsterInstance | None,
+    declared: Mapping[str, IcebergTable],
+) -> dict[str, list[CheckFacts]]:
+    """Return the checks and their last results by table, sorted by name, without failing rows.
+
+    :param instance: None before the first run.
+    """
+    keys = sorted(graph.asset_check_keys)
+    summaries = check_summaries(instance, keys) if instance else {}
+    checks: dict[str, list[CheckFacts]] = {}
+    for key in keys:
+        spec, table = graph.get_check_spec(key), table_name(key.asset_key)
+        summary = summaries.get(key)
+        last = summary.last_completed_check_execution_record if summary else None
+        evaluation = last.evaluation if last else None
+        counts = CheckMetadata.from_metadata(evaluation.metadata if evaluation else {})
+        outcome: Outcome = "failed" if last else "not run"
+        if last and evaluation:
+            outcome = _outcome(declared.get(table), evaluation, last.run_id)
+        check = CheckFacts(
+            key.name,
+            spec.description or "",
+            str(plain_values(spec.metadata).get("on_failure", "")),
+            outcome,
+            datetime.fromtimestamp(last.create_timestamp, UTC) if last else None,
+            counts.failed_rows,
+            counts.total_rows,
+            counts.value,
+        )
+        checks.setdefault(table, []).append(check)
+    return checks
+
+
+def _outcome(
+    table: IcebergTable | None, evaluation: dg.AssetCheckEvaluation, run_id: str
+) -> Outcome:
+    if evaluation.passed:
+        return "passed"
+    if is_of_quarantine(table, evaluation, run_id):
+        # The published rows pass; the failing ones are in the quarantine.
+        return "quarantined"
+    return "warned" if evaluation.severity == dg.AssetCheckSeverity.WARN else "failed"
