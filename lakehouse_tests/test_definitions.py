@@ -60,6 +60,13 @@ def test_an_asset_is_named_as_its_table():
     assert keys == {tuple(name.split(".")) for name in TABLES}
 
 
+def test_each_sensor_and_schedule_is_on_by_default():
+    repository = defs.get_repository_def()
+    automations = [*repository.sensor_defs, *repository.schedule_defs]
+    assert {"fruits_files", "upkeep_when_due"} <= {one.name for one in automations}
+    assert [one.name for one in automations if one.default_status.value != "RUNNING"] == []
+
+
 def test_an_asset_shows_what_its_declaration_says():
     spec = {spec.key.to_user_string(): spec for spec in defs.resolve_all_asset_specs()}[
         "silver/fruits"

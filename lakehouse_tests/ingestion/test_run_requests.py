@@ -40,6 +40,7 @@ from lakehouse.orchestration.partitions.pending_run import PendingRun
 from lakehouse.orchestration.runs.instance import open_instance
 from lakehouse.project import Project
 from lakehouse.settings import Settings
+from lakehouse.spark.processes import Process
 from lakehouse.storage.stores import open_store
 from lakehouse.tables.table import Column, IcebergTable, OverwritePartitions
 
@@ -157,6 +158,13 @@ def test_a_run_of_another_feed_or_one_that_was_never_queued_holds_nothing_up(
     create_run_for_test(instance, status=dg.DagsterRunStatus.STARTED, tags=of_bnpl)
     create_run_for_test(instance, status=dg.DagsterRunStatus.NOT_STARTED, tags=FEED)
     assert len(tick()) == 1
+
+
+def test_a_run_whose_process_was_killed_is_a_failed_one(tick, put, instance) -> None:
+    put("a.csv")
+    killed = replace(Process.current(), started_at=1.0)
+    create_run_for_test(instance, status=dg.DagsterRunStatus.STARTED, tags=FEED | killed.tags)
+    assert tick().startswith("The last run failed")
 
 
 def test_a_failure_of_the_system_is_tried_again_after_a_while(ask, put, instance) -> None:

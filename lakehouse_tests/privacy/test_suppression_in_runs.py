@@ -72,18 +72,18 @@ def visits(embedded_engine: Engine, settings: Settings) -> Visits:
     return Visits(embedded_engine, settings)
 
 
-@pytest.mark.long
+@pytest.mark.scenario
 def test_rows_of_erased_people_are_excluded_and_counted(visits: Visits) -> None:
-    path = visits.settings.home / FEED.inbox / "first.csv"
-    path.parent.mkdir(parents=True)
-    path.write_text(HEADER + "".join(f"{row}\n" for row in ROWS))
-    run(visits, landed)
+    visits.deliver("first.csv", *ROWS)
     visits.add_ann()
+    file = visits.settings.home / FEED.inbox / "second.csv"
+    file.write_text(f"{HEADER}4,7,a,{MORNING}\n")
 
-    computed = run(visits, merged)
+    computed = run(visits, landed, merged)
     by_hand = run(visits, plain, dg.AssetSpec(asset_key(VISITS.name)))
 
     assert computed.success and by_hand.success
+    assert len(visits.rows(VISITS)) == len(ROWS)
     assert computed.asset(MERGED.name).write.suppressed_rows == 3
     (check,) = (check for check in computed.checks if check.name == NAME)
     assert (check.passed, check.metadata["erased_rows"]) == (True, 3)
