@@ -56,19 +56,21 @@ class QuarantinedRows:
 
 
 def count_quarantined(catalog: Catalog, table: IcebergTable) -> QuarantinedRows:
-    """Count the rows in a table's quarantine, in batches.
+    """Count the rows in a table's quarantine, by three of their columns.
 
     :raises FilesUnsupported: if only Spark can read its rows.
     """
-    rules: dict[str | None, RowCounts] = {}
-    files: dict[str | None, RowCounts] = {}
-    rows = 0
-    for batch in _batches(catalog, table, (_REASONS, _FILE, _AT)):
-        rows += batch.num_rows
-        _add(rules, _per_rule(batch))
-        _add(files, batch.select([_FILE, _AT]))
-    quarantine = _quarantine(table).name
-    return QuarantinedRows(table.name, quarantine, rows, _most_first(rules), _most_first(files))
+    import pyarrow as pa
+
+    name = _quarantine(table).name
+    batches = [*_batches(catalog, table, (_REASONS, _FILE, _AT))]
+    if not batches:
+        return QuarantinedRows(table.name, name)
+    rows = pa.Table.from_batches(batches)
+    reasons = pa.Table.from_batches([_per_rule(batch) for batch in batches])
+    return QuarantinedRows(
+        table.name, name, rows.num_rows, _counts(reasons, _REASONS), _counts(rows, _FILE)
+    )
 
 
 def sample_quarantined(
@@ -151,26 +153,14 @@ def _breaking(batch: "pa.RecordBatch", rule: str) -> "pa.RecordBatch":
     return batch.take(pc.list_parent_indices(reasons).filter(is_rule))
 
 
-def _add(known: dict[str | None, RowCounts], batch: "pa.RecordBatch") -> None:
-    """Add a batch of names and timestamps to the counts by name."""
-    import pyarrow as pa
-
-    name, at = batch.schema.names
-    grouped = pa.Table.from_batches([batch]).group_by(name)
-    name_counts = grouped.aggregate([(at, "count"), (at, "min"), (at, "max")])
-    for row in name_counts.to_pylist():
-        counts = RowCounts(row[name], row[f"{at}_count"], row[f"{at}_min"], row[f"{at}_max"])
-        before = known.get(counts.name, counts)
-        known[counts.name] = RowCounts(
-            counts.name,
-            counts.rows + (before.rows if counts.name in known else 0),
-            min(before.first_at, counts.first_at),
-            max(before.last_at, counts.last_at),
-        )
-
-
-def _most_first(known: dict[str | None, RowCounts]) -> tuple[RowCounts, ...]:
-    return tuple(sorted(known.values(), key=lambda counts: (-counts.rows, counts.name or "")))
+def _counts(rows: "pa.Table", name: str) -> tuple[RowCounts, ...]:
+    """Return the number of rows and the first and last time of each name, most rows first."""
+    grouped = rows.group_by(name).aggregate([(_AT, "count"), (_AT, "min"), (_AT, "max")])
+    counts = [
+        RowCounts(row[name], row[f"{_AT}_count"], row[f"{_AT}_min"], row[f"{_AT}_max"])
+        for row in grouped.to_pylist()
+    ]
+    return tuple(sorted(counts, key=lambda each: (-each.rows, each.name or "")))
 
 
 _PARSED: Mapping[str, Callable[[str], Any]] = {

@@ -5,7 +5,6 @@ for its partitions, and the watermarks of the entire table.
 """
 
 from collections.abc import Iterator, Mapping, Set
-from datetime import date, datetime
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +22,7 @@ from lakehouse.iceberg.read.version_keys import (
     key_locations,
     key_terms,
 )
-from lakehouse.iceberg.values.value_ranges import AllPartitions
+from lakehouse.iceberg.values.value_ranges import AllPartitions, bound
 from lakehouse.iceberg.values.write_context import Partitions
 from lakehouse.iceberg.values.write_result import Pin, by_table
 from lakehouse.tables.quoting import between, identifier, in_utc, without_zone
@@ -380,21 +379,13 @@ def _read_for(
 def _covers(commit: CommitProperties, value: Any, every: AllPartitions | None) -> bool:
     if value is None or not commit.merged_ranges:
         return str(value) in commit.partitions
-    # mypy does not consider a class hashable.
-    kind: Any = type(value)
-    return _partitions_within(commit.merged_ranges, kind, every).has(value)
+    return _partitions_within(commit.merged_ranges, every).has(value)
 
 
 @lru_cache(maxsize=_CACHE_SIZE)
 def _partitions_within(
-    ranges: tuple[tuple[str, str], ...], kind: type[object], every: AllPartitions | None
+    ranges: tuple[tuple[str, str], ...], every: AllPartitions | None
 ) -> Partitions:
     """Return the partitions of a commit, cached for all requested values."""
-    bounds = tuple((_bound(kind, low), _bound(kind, high)) for low, high in ranges)
+    bounds = tuple((bound(low), bound(high)) for low, high in ranges)
     return Partitions((), bounds, every)
-
-
-def _bound(kind: type[object], text: str) -> Any:
-    if issubclass(kind, date):
-        return datetime.fromisoformat(text) if "T" in text else date.fromisoformat(text)
-    return kind(text)  # type: ignore[call-arg]
