@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from functools import partial
+from itertools import islice
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, cast
 
 from lakehouse.ingestion.readers.arrow_types import (
@@ -33,15 +34,11 @@ class AvroReader(TypedReader):
         return [*self._schemas]
 
     def read(self, fields: list[str]) -> "Iterator[list[pa.Array[Any]]]":
-        while records := _call(lambda: _next_records(self._records)):
+        while records := _call(lambda: list(islice(self._records, _BATCH_ROWS))):
             yield [
                 _call(partial(avro_column, self._schemas[field], records, field))
                 for field in fields
             ]
-
-
-def _next_records(records: Iterator[Any]) -> list[dict[str, Any]]:
-    return [record for _, record in zip(range(_BATCH_ROWS), records, strict=False)]
 
 
 def open_avro(copy: IO[bytes], **options: Any) -> Any:
