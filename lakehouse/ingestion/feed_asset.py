@@ -63,7 +63,9 @@ def feed_asset(
                 context.log.warning(warning)
             read = {file.stored.key: file.stored.version for file in landing.delivery.files}
             places = {
-                name: dg.MetadataValue.path(store.uri(at)) for name, at in _places(feed).items()
+                "inbox": dg.MetadataValue.path(store.uri(feed.inbox)),
+                "archive": dg.MetadataValue.path(store.uri(feed.archive)),
+                "rejected_to": dg.MetadataValue.path(store.uri(feed.rejected)),
             }
             return Written(landing.outcome, landing_metadata(landing) | places, read)
 
@@ -85,10 +87,6 @@ def _freshness(feed: Feed) -> dg.FreshnessPolicy | None:
     if feed.expected_within is None:
         return None
     return dg.FreshnessPolicy.time_window(fail_window=feed.expected_within)
-
-
-def _places(feed: Feed) -> dict[str, str]:
-    return {"inbox": feed.inbox, "archive": feed.archive, "rejected_to": feed.rejected}
 
 
 def landing_metadata(landing: Landing) -> dict[str, Any]:

@@ -30,11 +30,6 @@ class Ingest:
     staging: Path
     rows: StagedRows
 
-    @property
-    def id(self) -> str:
-        """The identifier of the ingest within its feed; it sorts by time."""
-        return self.staging.name
-
 
 @contextmanager
 def lock_feed(
@@ -94,9 +89,8 @@ def _try_to_remove(place: str, remove: Callable[[], None]) -> None:
         remove()
     except Exception as error:
         _log.warning(
-            "Rows staged in %s were not removed; the next ingest of the feed tries again. It"
-            " takes s3:ListBucketVersions, s3:DeleteObjectVersion,"
-            " s3:ListBucketMultipartUploads and s3:AbortMultipartUpload: %s",
+            "Rows staged in %s were not removed; the next ingest of the feed tries again."
+            " docs/deploying.md lists the permissions: %s",
             place,
             error,
         )

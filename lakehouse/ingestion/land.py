@@ -1,17 +1,19 @@
 """The life of a delivery: collect, publish in bronze, archive; exactly once, even if killed."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from lakehouse.errors import LakehouseError
+from lakehouse.errors import FilesUnsupported, LakehouseError
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.commit.lock import table_lock
 from lakehouse.iceberg.erasure.erase_again import erase_again
 from lakehouse.iceberg.erasure.suppression_list import NO_SUPPRESSION, SuppressionList
 from lakehouse.iceberg.evolve import planning
+from lakehouse.iceberg.metadata.scanned_batches import scanned_batches
 from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.values.write_context import Run
 from lakehouse.iceberg.values.write_result import Outcome, Refused, Unchanged
@@ -29,7 +31,8 @@ from lakehouse.tables.quoting import shell_word, shown
 from lakehouse.tables.table import IcebergTable
 
 if TYPE_CHECKING:
-    from pyiceberg.table import FileScanTask
+    import pyarrow as pa
+    from pyiceberg.expressions import BooleanExpression
     from pyspark.sql import DataFrame, SparkSession
 
 
@@ -40,24 +43,16 @@ _COLUMNS = ("_source_file", "_source_sha256", "_ingested_at")
 def landed_names(
     engine: Engine, table: str, hashes: Collection[str]
 ) -> dict[str, dict[str, datetime]]:
-    """Return the names and ingestion times of landed files by the SHA-256 of their content.
-
-    Empty if more than a few files must be read, or only Spark reads one: it is only a hint.
-    """
+    """Return the names and ingestion times of landed files by the SHA-256 of their content."""
     import pyarrow as pa
     from pyiceberg.expressions import In
 
-    if not hashes or not engine.catalog.has(table):
-        return {}
-    loaded = engine.catalog.load(table)
-    # mypy sees pydantic's fields instead of PyIceberg's constructor.
-    row_filter = In("_source_sha256", set(hashes))  # type: ignore[call-arg,arg-type]
-    scan = loaded.scan(row_filter=row_filter, selected_fields=_COLUMNS)
-    tasks = list(scan.plan_files())
-    if len(tasks) > _MOST_FILES or not _is_read_without_spark(tasks):
-        return {}
     names: dict[str, dict[str, datetime]] = {}
-    for batch in scan.to_arrow_batch_reader():
+    if not hashes or not engine.catalog.has(table):
+        return names
+    # mypy sees pydantic's fields instead of PyIceberg's constructor.
+    of_hashes = In("_source_sha256", set(hashes))  # type: ignore[call-arg,arg-type]
+    for batch in _landed(engine, table, of_hashes):
         landings = pa.table(batch).group_by(list(_COLUMNS)).aggregate([])
         for row in landings.to_pylist():
             known = names.setdefault(row["_source_sha256"], {})
@@ -69,40 +64,29 @@ def landed_names(
 def has_newer_content(
     engine: Engine, table: str, source_file: str, sha256: str, landed_at: datetime
 ) -> bool:
-    """Whether other content has landed under a file name since.
-
-    Only a few candidate data files are checked; False if they do not contain it.
-    """
+    """Whether other content has landed under a file name since."""
     from pyiceberg.expressions import And, EqualTo, GreaterThan, NotEqualTo
-    from pyiceberg.io.pyarrow import ArrowScan
 
-    loaded = engine.catalog.load(table)
     # As above, mypy does not see PyIceberg's constructors.
     is_named = EqualTo("_source_file", source_file)  # type: ignore[call-arg,arg-type]
     is_another = NotEqualTo("_source_sha256", sha256)  # type: ignore[call-arg,arg-type]
     is_newer = GreaterThan("_ingested_at", landed_at.isoformat())  # type: ignore[call-arg,arg-type]
-    row_filter = And(is_named, is_another, is_newer)
-    scan = loaded.scan(row_filter=row_filter, selected_fields=_COLUMNS)
-    tasks = list(scan.plan_files())[:_MOST_FILES]
-    if not _is_read_without_spark(tasks):
-        return False
-    reader = ArrowScan(loaded.metadata, loaded.io, scan.projection(), row_filter, limit=1)
-    # One file at a time: the first one is usually sufficient, and a scan would start with all
-    # files.
-    return any(reader.to_table([task]).num_rows for task in tasks)
+    found = _landed(engine, table, And(is_named, is_another, is_newer))
+    return any(batch.num_rows for batch in found)
 
 
-def _is_read_without_spark(tasks: "Sequence[FileScanTask]") -> bool:
-    from pyiceberg.manifest import DataFileContent, FileFormat
+def _landed(
+    engine: Engine, table: str, row_filter: "BooleanExpression"
+) -> "Iterator[pa.RecordBatch]":
+    """Yield the source columns of some rows of bronze.
 
-    for task in tasks:
-        deletes = {file.content for file in task.delete_files}
-        if (
-            task.file.file_format != FileFormat.PARQUET
-            or DataFileContent.EQUALITY_DELETES in deletes
-        ):
-            return False
-    return True
+    Nothing if more than a few files must be read, or only Spark reads one: it is only a hint.
+    """
+    loaded = engine.catalog.load(table)
+    scan = loaded.scan(row_filter, selected_fields=_COLUMNS)
+    if len(list(scan.plan_files())) <= _MOST_FILES:
+        with suppress(FilesUnsupported):
+            yield from scanned_batches(loaded, scan)
 
 
 def repeated_content(engine: Engine, table: str, delivery: Delivery) -> list[str]:
@@ -131,51 +115,26 @@ def repeated_content(engine: Engine, table: str, delivery: Delivery) -> list[str
     return warnings
 
 
-@dataclass
-class LandingRows:
-    """The staged rows as one write lands them, verified to be complete.
+def _rows_to_land(
+    spark: "SparkSession",
+    delivery: Delivery,
+    added: Sequence[str],
+    compute: "Callable[[DataFrame], DataFrame]",
+) -> "DataFrame":
+    """Return the staged rows for bronze, after a check that none is missing.
 
-    If other processes can add or remove staged files, the number of landed rows is compared
-    with the number of staged rows before publishing, using Iceberg's own count. A compute
-    function or rules may change that number. Then a separate job counts the staged rows first.
-
-    `added` are undeclared columns that bronze got from earlier files.
+    :param added: undeclared columns that bronze got from earlier files.
     """
-
-    spark: "SparkSession"
-    delivery: Delivery
-    table: IcebergTable
-    compute: "Callable[[DataFrame], DataFrame]"
-    added: Sequence[str]
-    _counts_landed: bool = False
-
-    def rows(self) -> "DataFrame":
-        """Return the rows for bronze."""
-        staged = read_staged_rows(self.spark, self.delivery, added=self.added)
-        rows = self.compute(staged)
-        is_as_staged = rows is staged and not self.table.rules
-        is_verified = is_shared(self.delivery)
-        self._counts_landed = is_verified and is_as_staged
-        if is_verified and not is_as_staged:
-            self._require(staged.count(), self.delivery.rows)
-        return rows
-
-    def check_added(self, rows: int, landed: Collection[tuple[Any, ...]]) -> None:
-        """Check the written row count against the staged rows of files that are new in bronze."""
-        if self._counts_landed:
-            files = self.delivery.files
-            new = [file for file in files if (file.source_file, file.sha256) not in landed]
-            self._require(rows, sum(file.rows for file in new))
-
-    def _require(self, rows: int, expected: int) -> None:
-        if rows == expected:
-            return
-        ingest = self.delivery.ingest
-        raise LakehouseError(
-            f"Spark reads {rows:,} rows of feed {ingest.feed.name} in {ingest.rows.uri}; expected"
-            f" the {expected:,} that were staged there.",
-            next_step="Run the ingest again; the files wait in the inbox.",
-        )
+    staged = read_staged_rows(spark, delivery, added=added)
+    if is_shared(delivery):
+        found, ingest = staged.count(), delivery.ingest
+        if found != delivery.rows:
+            raise LakehouseError(
+                f"Spark reads {found:,} rows of feed {ingest.feed.name} in {ingest.rows.uri};"
+                f" expected the {delivery.rows:,} that were staged there.",
+                next_step="Run the ingest again; the files wait in the inbox.",
+            )
+    return compute(staged)
 
 
 @dataclass(frozen=True)
@@ -247,12 +206,10 @@ def _publish(
         main = read_history(engine, table.name).main
         return Unchanged(table.name, "", main.snapshot_id if main else None)
 
-    landing = LandingRows(engine.spark, delivery, table, compute, added)
     return write(
         engine,
         table,
-        landing.rows,
+        lambda: _rows_to_land(engine.spark, delivery, added, compute),
         run=run,
         arriving=delivery.arriving,
-        check_added=landing.check_added,
     )

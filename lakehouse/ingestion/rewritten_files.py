@@ -72,7 +72,8 @@ class KnownContent:
     @property
     def erased(self) -> frozenset[int]:
         """The rows that erasure requests removed permanently."""
-        return _together(change for change in self.changes if change.request is not None)
+        requested = (change.left_out for change in self.changes if change.request is not None)
+        return frozenset[int]().union(*requested)
 
     @property
     def is_erased(self) -> bool:
@@ -213,10 +214,6 @@ def _digest(name: str) -> str:
 
 def _is_same(change: Change, other: Change) -> bool:
     return replace(change, at=other.at, modified_at=other.modified_at) == other
-
-
-def _together(changes: Iterable[Change]) -> frozenset[int]:
-    return frozenset[int]().union(*(change.left_out for change in changes))
 
 
 def _missing(sha256: str, changes: Iterable[Change]) -> frozenset[int]:

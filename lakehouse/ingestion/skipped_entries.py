@@ -1,8 +1,7 @@
-"""Skipped inbox entries: links, pipes, and hidden or unfinished files; each reported once."""
+"""Skipped inbox entries: links and pipes, each reported once, and hidden or unfinished files."""
 
 import re
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
 from pathlib import PurePosixPath
 
 from lakehouse.ingestion.archive_names import file_format
@@ -20,8 +19,6 @@ from lakehouse.tables.quoting import shown, visible
 _MOST = 20
 _HIDDEN = "hidden or unfinished by its name"
 _RENAME = "Rename it to have it ingested."
-_LEFT_AFTER = timedelta(hours=1)
-"""A hidden file that did not change for this long is not being written."""
 _UNFINISHED_ENDING = re.compile(r"\.[a-z]+$|~$", re.IGNORECASE)
 _NEXT_STEP = "Copy the file itself into the inbox, or remove this from it."
 
@@ -35,21 +32,13 @@ def passed_over_lines(entries: Sequence[PassedOver], next_step: str = "") -> tup
     return (*lines, f"{more:,} more are passed over.") if more > 0 else lines
 
 
-def hidden_files(
-    feed: Feed, store: ObjectStore, unchanged_since: datetime | None = None
-) -> list[PassedOver]:
+def hidden_files(feed: Feed, store: ObjectStore) -> list[PassedOver]:
     """Return files that look like the feed's but have a hidden or unfinished name."""
     return [
         PassedOver(item.key, _HIDDEN)
         for item in store.unfinished(feed.inbox)
         if _is_like_own(feed, item.key)
-        and (unchanged_since is None or item.modified_at <= unchanged_since)
     ]
-
-
-def left_hidden_files(feed: Feed, store: ObjectStore) -> list[PassedOver]:
-    """Return the hidden files that did not change for an hour."""
-    return hidden_files(feed, store, datetime.now(UTC) - _LEFT_AFTER)
 
 
 def _is_like_own(feed: Feed, key: str) -> bool:

@@ -33,7 +33,8 @@ def read_staged_rows(
     schema = ", ".join(f"{identifier(column.name)} {column.type}" for column in in_files)
     staged = spark.read.schema(schema).options(**rows.spark_options).parquet(rows.uri)
     if is_shared(delivery):
-        staged = staged.where(f"{file_name_sql} IN ({_file_names(delivery)})")
+        names_sql = ", ".join(literal(file.name) for file in delivery.files)
+        staged = staged.where(f"{file_name_sql} IN ({names_sql})")
     staged = staged.selectExpr("*", f"substring({file_name_sql}, 1, {HASH_LENGTH}) AS {_HASH}")
     return staged.selectExpr(*(identifier(column.name) for column in columns))
 
@@ -41,10 +42,6 @@ def read_staged_rows(
 def is_shared(delivery: Delivery) -> bool:
     """Return whether other processes can add or remove staged files."""
     return delivery.by_executors or isinstance(delivery.ingest.rows, BucketRows)
-
-
-def _file_names(delivery: Delivery) -> str:
-    return ", ".join(literal(file.name) for file in delivery.files)
 
 
 def plan_landing_table(

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.iceberg.erasure.suppression_list import ErasedIds, SuppressionList
@@ -13,13 +13,9 @@ from lakehouse.tables.feed import Feed
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_MOMENT = re.compile(
-    r"(?P<day>\d{4}-\d{1,2}-\d{1,2})"
-    r"(?:[T ](?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:\.(?P<part>\d+))?)?"
-    r"\s*(?P<offset>[Zz]|UTC|GMT|[+-]\d{2}(?::?\d{2})?)?)?",
-    re.ASCII,
-)
-_ZERO_OFFSETS = ("Z", "UTC", "GMT")
+_ONE_DIGIT = re.compile(r"(?<=[-T ])\d(?=\D|$)")
+"""A month, day or hour of one digit, which a cast accepts."""
+_BEFORE_OFFSET = re.compile(r"\s+(?=[+-]\d\d|Z$)")
 
 
 @dataclass(frozen=True)
@@ -72,23 +68,11 @@ class SuppressedRows:
 
 
 def read_moment(text: str | None, zone: tzinfo) -> datetime | None:
-    """Parse the timestamp of a row as `casts.cast_sql` does, or return None."""
-    match = _MOMENT.fullmatch((text or "").strip())
-    if not match:
-        return None
-    year, month, day = map(int, match["day"].split("-"))
-    hour, minute, second = (int(match[part] or 0) for part in ("hour", "minute", "second"))
-    microsecond = int(f"{match['part'] or '':0<6}"[:6])
+    """Parse the timestamp of a row like `casts.cast_sql`, or return None."""
+    iso = re.sub(r"\s*(?:UTC|GMT)$", "Z", (text or "").strip().upper())
+    iso = _BEFORE_OFFSET.sub("", _ONE_DIGIT.sub(r"0\g<0>", iso))
     try:
-        offset = _offset(match["offset"]) if match["offset"] else zone
-        return datetime(year, month, day, hour, minute, second, microsecond, offset)
+        at = datetime.fromisoformat(iso)
     except ValueError:
         return None
-
-
-def _offset(text: str) -> tzinfo:
-    if text.upper() in _ZERO_OFFSETS:
-        return UTC
-    digits = text[1:].replace(":", "").ljust(4, "0")
-    offset = timedelta(hours=int(digits[:2]), minutes=int(digits[2:]))
-    return timezone(-offset if text.startswith("-") else offset)
+    return at if at.tzinfo else at.replace(tzinfo=zone)

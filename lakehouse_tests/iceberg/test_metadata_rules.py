@@ -13,7 +13,6 @@ from lakehouse.iceberg.rules.evaluable_rule import EvaluatedSnapshot
 from lakehouse.iceberg.rules.evaluation import evaluate, evaluate_snapshot
 from lakehouse.iceberg.rules.reconciliation import reconciles
 from lakehouse.iceberg.rules.size_schema_and_freshness import (
-    average_file_mb,
     fresh,
     row_count,
     row_count_change,
@@ -41,7 +40,6 @@ ALL = (
     row_count(1, 1000),
     row_count_change(at_most=1.0, at_least=-0.5),
     row_count_change(at_most=1.0, against=timedelta(days=7), name="weekly_growth"),
-    average_file_mb(0.0001, 512),
     schema_as_declared(),
     fresh(within=timedelta(hours=2)),
 )
@@ -115,12 +113,6 @@ def test_growth_is_against_what_readers_saw_at_a_time(embedded_engine: Engine) -
     times = [log[0][0] + hour - timedelta(seconds=1), log[-2][0] + hour, log[-1][0] + hour]
     results = [evaluated_at(embedded_engine, now, rule) for now in times]
     assert [result.value for result in results] == [None, 3.0, 0.0]
-
-
-def test_files_are_weighed(embedded_engine: Engine) -> None:
-    events(embedded_engine, 1)
-    (result,) = evaluate(embedded_engine, replace(EVENTS, rules=[average_file_mb(64)]))
-    assert result.level == "warns" and 0 < result.value < 0.01 and result.note == "1 files"
 
 
 def test_a_schema_that_differs_is_described(embedded_engine: Engine) -> None:

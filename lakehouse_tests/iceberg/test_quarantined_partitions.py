@@ -1,5 +1,5 @@
 """Which partitions refused rows lie in: told by the source that they came from, or by what was
-delivered; no JVM.
+delivered.
 """
 
 from collections.abc import Sequence
@@ -12,14 +12,12 @@ import pytest
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.evolve.planning import ensure
 from lakehouse.iceberg.read.inputs import incremental, latest, versions_of
-from lakehouse.iceberg.read.quarantined_rows import quarantined_values
+from lakehouse.iceberg.read.stale_partitions import quarantined_values
 from lakehouse.iceberg.rules.rows import castable
-from lakehouse.settings import Settings
 from lakehouse.tables.table import Append, Column, IcebergTable, OverwritePartitions
 from lakehouse_tests.iceberg.declarations import SOURCE
-from lakehouse_tests.without_spark import engine_without_spark
 
-pytestmark = pytest.mark.unit
+pytestmark = pytest.mark.spark
 
 MONDAY, TUESDAY = date(2024, 1, 1), date(2024, 1, 2)
 RAW = IcebergTable(
@@ -48,11 +46,10 @@ BY_SOURCE = {"delivered": versions_of(RAW.name, by="sent_on")}
 
 
 @pytest.fixture
-def engine(settings: Settings) -> Engine:
-    made = engine_without_spark(settings)
+def engine(embedded_engine: Engine) -> Engine:
     for table in (RAW, PLAIN):
-        ensure(made, table)
-    return made
+        ensure(embedded_engine, table)
+    return embedded_engine
 
 
 def add(

@@ -217,33 +217,6 @@ def test_two_branches_are_compared(sold):
     ]
 
 
-def test_only_partitions_that_changed_are_read(embedded_engine):
-    run(embedded_engine, f"CREATE NAMESPACE {embedded_engine.catalog.name}.t")
-    run(
-        embedded_engine,
-        "CREATE TABLE SOLD (id bigint, at timestamp) PARTITIONED BY (days(at), bucket(2, id))",
-    )
-    run(
-        embedded_engine,
-        "INSERT INTO SOLD SELECT id, TIMESTAMP '2024-01-01' + make_interval(0, 0, 0, id) FROM"
-        " range(9)",
-    )
-    run(embedded_engine, "DELETE FROM SOLD WHERE id IN (2, 4)")
-    planned = plan_diff(embedded_engine, T, key=["id"])
-    assert planned.where_after.count("`at` >= TIMESTAMP") == 2
-    whole = (
-        f"SELECT * FROM {embedded_engine.catalog.sql_name(T)} VERSION AS OF {planned.before}"
-    )
-    frame = embedded_engine.sql(whole).where(planned.where_before)
-    scanned = frame._jdf.queryExecution().toString().split("filters=")[-1]
-    assert (
-        "(at >= 1704240000000000 AND at < 1704326400000000) OR (at >= 1704412800000000"
-        in scanned
-    )
-    assert sorted(row["id"] for row in frame.collect()) == [2, 4]
-    assert [row[:2] for row in changes(embedded_engine)] == [("removed", 2), ("removed", 4)]
-
-
 @pytest.mark.long
 @pytest.mark.parametrize(
     "row_level",

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.read import stale_partitions, version_keys
 from lakehouse.iceberg.read.inputs import versions_of
-from lakehouse.iceberg.read.stale_partitions import partitions_of_quarantined_keys, stale_values
+from lakehouse.iceberg.read.stale_partitions import quarantined_values, stale_values
 from lakehouse.iceberg.rules.rows import between, castable, not_null
 from lakehouse.iceberg.values.value_ranges import AllPartitions
 from lakehouse.iceberg.values.write_context import Partitions, Run
@@ -173,7 +173,7 @@ def test_versions_of_quarantined_rows_are_found_by_numbers(engine: Engine) -> No
     compute_day(1, MONDAY)
     compute_day(99, TUESDAY)
 
-    assert partitions_of_quarantined_keys(engine, table) == {MONDAY}
+    assert quarantined_values(engine, table, {}) == {MONDAY, TUESDAY}
 
 
 @pytest.mark.scenario

@@ -25,8 +25,7 @@ from lakehouse.iceberg.read.inputs import (
     latest,
     versions_of,
 )
-from lakehouse.iceberg.read.quarantined_rows import quarantined_values
-from lakehouse.iceberg.read.stale_partitions import stale_values
+from lakehouse.iceberg.read.stale_partitions import quarantined_values, stale_values
 from lakehouse.iceberg.read.withdrawn_deliveries import RejectedDelivery
 from lakehouse.iceberg.rules.rows import between, castable, not_null
 from lakehouse.iceberg.values.value_ranges import AllPartitions, joined

@@ -18,7 +18,7 @@ from lakehouse.ingestion.feed_lock import lock_feed
 
 with lock_feed(Feed("fruits", ["id"], "bronze.raw_fruits"), Path(sys.argv[1])) as ingest:
     (ingest.staging / "rows" / "some.parquet").touch()
-    print(ingest.id, flush=True)
+    print(ingest.staging.name, flush=True)
     time.sleep(60)
 """
 
@@ -52,7 +52,7 @@ def test_a_killed_ingest_holds_nobody_and_its_staging_goes(home, other) -> None:
     assert other.wait() == -9
 
     with lock_feed(FRUITS, home, wait_seconds=5) as ingest:
-        assert ingest.id > other.id
+        assert ingest.staging.name > other.id
         assert not dead.exists()
 
 
@@ -81,4 +81,4 @@ def test_the_moments_of_ingests_rise_also_when_the_clock_goes_back(home) -> None
 
     assert first.started_at == ahead + timedelta(microseconds=1)
     assert second.started_at == first.started_at + timedelta(microseconds=1)
-    assert second.id > first.id
+    assert second.staging.name > first.staging.name

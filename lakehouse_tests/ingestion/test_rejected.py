@@ -61,12 +61,12 @@ CASES = [
     (
         "x.csv",
         HEADER + '1,Apple,false\n2,Kiwi,"true\n3,Fig,false\n4,Pear,"false\n5,Plum,true\n',
-        "text after a closing quote: found a quoted value that continues after its quote in row 2",
+        "text after a closing quote: found a quoted value that continues after its quote near line 3",
     ),
     (
         "x.csv.gz",
         gzip.compress((HEADER + '1,"Apple" pie,false\n').encode()),
-        "text after a closing quote: found a quoted value that continues after its quote in row 1",
+        "text after a closing quote: found a quoted value that continues after its quote near line 2",
     ),
     (
         "x.csv",

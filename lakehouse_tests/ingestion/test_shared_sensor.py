@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from pathlib import Path
 
 import dagster as dg
@@ -131,23 +130,6 @@ def test_what_dagster_is_told_grows_with_the_tables_and_not_with_their_square(
         described = serialize_value(RepositorySnap.from_def(home.repository))
         sizes.append(len(described))
     assert sizes[1] < FEEDS * sizes[0]
-
-
-@pytest.mark.parametrize("home", ["few", "many"])
-def test_a_file_that_its_name_hides_is_reported_by_the_sensor_until_it_is_gone(
-    home: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(shared_sensor, "_HIDDEN_EVERY", timedelta(0))
-    of_home: Many = request.getfixturevalue(home)
-    hidden = of_home.put(FIRST).rename(of_home.settings.home / "inbox" / FIRST / ".a.csv")
-    of_home.look()
-    hidden.unlink()
-    of_home.look()
-
-    told, resolved = of_home.notes(f"inbox/{FIRST}/.a.csv")
-    assert told.report.severity == "warn"
-    assert "is hidden or unfinished by its name" in told.report.title
-    assert resolved.resolved
 
 
 def test_many_feeds_have_one_sensor_and_few_feeds_a_sensor_and_a_job_each(

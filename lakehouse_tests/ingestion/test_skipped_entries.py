@@ -9,11 +9,7 @@ import pytest
 from lakehouse.cli.output.ingest_report import summarize
 from lakehouse.ingestion.collect import list_waiting
 from lakehouse.ingestion.feed_runs import IngestResult
-from lakehouse.ingestion.skipped_entries import (
-    left_hidden_files,
-    passed_over_lines,
-    report_passed_over,
-)
+from lakehouse.ingestion.skipped_entries import passed_over_lines, report_passed_over
 from lakehouse.orchestration.incident_reports import read_reports
 from lakehouse.settings import Settings
 from lakehouse.storage.local_store import LocalObjectStore
@@ -79,21 +75,6 @@ def test_a_sensor_tells_of_each_once_until_it_is_gone(settings: Settings) -> Non
     ]
     assert ("feed fruits: inbox/fruits/b is a link, and is passed over", "warn", "") in noted
     assert sum(1 for *_, resolved in noted if resolved == "It is no longer in the inbox.") == 2
-
-
-def test_a_hidden_file_that_nobody_writes_any_more_is_told_as_a_warning(
-    inbox, settings: Settings
-) -> None:
-    left = inbox.put("..csv", ROW)
-    os.utime(left, (1_700_000_000,) * 2)
-    inbox.put(".being-written.csv.tmp", ROW)
-
-    said = report_passed_over(settings, FRUITS, left_hidden_files(FRUITS, inbox.store))
-
-    assert said == [
-        "inbox/fruits/..csv is hidden or unfinished by its name, and is passed over. Rename it to"
-        " have it ingested."
-    ]
 
 
 def test_a_link_whose_name_is_no_utf_8_is_told_too(settings: Settings) -> None:

@@ -21,7 +21,6 @@ from lakehouse.iceberg.rules.rows import (
     pattern,
 )
 from lakehouse.iceberg.rules.size_schema_and_freshness import (
-    average_file_mb,
     fresh,
     row_count,
     row_count_change,
@@ -61,7 +60,6 @@ RULES = {
     row_count(1, 100): "0976999e5eeb91fd",
     row_count_change(0.5, -0.5, against=timedelta(days=7)): "8d000d23a1ba408a",
     row_count_change(0.5, against=2, name="since_two_writes"): "d4f581089a8ee6bc",
-    average_file_mb(1, on_failure="block"): "ff53d47fcfde6f62",
     schema_as_declared(): "2af8f6c031b63411",
     fresh(within=timedelta(hours=36), on_failure="block"): "3e6f6a0c8b6a5b63",
 }

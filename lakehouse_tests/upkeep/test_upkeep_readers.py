@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from lakehouse.definitions import PROJECT
-from lakehouse.iceberg.metadata.commit_properties import CommitProperties
+from lakehouse.iceberg.metadata.commit_record import CommitProperties
 from lakehouse.settings import Settings
 from lakehouse.upkeep.upkeep_run import plan_run
 from lakehouse_tests.without_spark import create_numbers, engine_without_spark

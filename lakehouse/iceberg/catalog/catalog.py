@@ -86,15 +86,9 @@ class Catalog:
     pyiceberg: Mapping[str, str] = field(default_factory=dict)
     iceberg: IcebergRelease = PINNED
     """Iceberg's features in the Spark session; unsupported requests fail early."""
-    _read: dict[str, "Table"] = field(
-        default_factory=dict, init=False, repr=False, compare=False
-    )
-    _locations: Mapping[str, str] | None = field(
-        default=None, init=False, repr=False, compare=False
-    )
-    _namespaces: Collection[str] | None = field(
-        default=None, init=False, repr=False, compare=False
-    )
+    _read: dict[str, "Table"] = field(default_factory=dict, repr=False, compare=False)
+    _locations: Mapping[str, str] | None = field(default=None, repr=False, compare=False)
+    _namespaces: Collection[str] | None = field(default=None, repr=False, compare=False)
     """Namespaces to list, whose locations can be cached; None for all."""
 
     @classmethod
@@ -130,10 +124,7 @@ class Catalog:
     def _alike(
         self, namespaces: Collection[str] | None, locations: Mapping[str, str] | None
     ) -> "Catalog":
-        alike = replace(self)
-        object.__setattr__(alike, "_read", self._read)
-        object.__setattr__(alike, "_locations", locations)
-        object.__setattr__(alike, "_namespaces", namespaces)
+        alike = replace(self, _namespaces=namespaces, _locations=locations)
         # `client` is a cached property.
         alike.__dict__["client"] = self.client
         return alike

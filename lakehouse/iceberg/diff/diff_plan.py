@@ -1,34 +1,27 @@
 """Plan of a diff, from metadata only."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from typing import TYPE_CHECKING
 
 from lakehouse.errors import SnapshotNotFound, UsageError
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.diff.diff_columns import SharedColumn, shared_columns
 from lakehouse.iceberg.metadata.manifests import LiveFile, read_live_files, read_manifests
-from lakehouse.iceberg.metadata.partition_metadata import EXTENT_BY_TRANSFORM
 from lakehouse.iceberg.metadata.snapshots import MAIN, History, Snapshot, history_of
 from lakehouse.iceberg.metadata.table_state import schema_at
-from lakehouse.iceberg.values.value_ranges import joined, rows_of, value_range_of, within
-from lakehouse.tables.quoting import identifier, in_values
+from lakehouse.tables.quoting import in_values
 from lakehouse.tables.table import IcebergTable, Merge
 from lakehouse.tables.types import has_map
 
 if TYPE_CHECKING:
     from pyiceberg.manifest import ManifestFile
-    from pyiceberg.schema import Schema
     from pyiceberg.table import Table
 
 
 MOST_VALUES = 1000
-"""Maximum number of files or values in a predicate; with more, reading more rows is cheaper."""
-_LIKE = {"date": date.min, "timestamptz": datetime.min.replace(tzinfo=UTC)}
-"""A value of each type that time partitions are converted to."""
-_ENDS = (date.min.year, date.max.year)
-"""Years in which a value of Python can represent several dates of Spark."""
+"""Maximum number of files in a predicate; with more, comparing more rows is cheaper."""
 
 
 @dataclass(frozen=True)
@@ -68,46 +61,6 @@ def touched_files(table: "Table", before: int | None, after: int | None) -> Touc
     )
 
 
-def file_predicate(touched: Touched) -> str | None:
-    """Return the predicate of the rows in the differing files; None if it is long."""
-    paths = touched.data_files
-    if paths is None or len(paths) > MOST_VALUES:
-        return None
-    return in_values("_file", paths)
-
-
-def partition_predicate(
-    table: "Table", schema: "Schema", files: Collection[LiveFile]
-) -> str | None:
-    """Return a predicate on partitions that all rows in some files match; None if unknown.
-
-    :param schema: of the snapshot to read, whose columns can have former names.
-    """
-    specs = table.specs()
-    by_file: list[dict[int, Any]] = []
-    for file in files:
-        fields, values = specs[file.partition.spec_id].fields, file.partition.values
-        by_file.append(
-            {field.field_id: value for field, (_, value) in zip(fields, values, strict=True)}
-        )
-    all_fields = {field.field_id: field for spec in specs.values() for field in spec.fields}
-    types = {column.field_id: str(column.field_type) for column in table.schema().fields}
-    tests = []
-    for field_id, field in sorted(all_fields.items()):
-        is_shared = by_file and all(field_id in values for values in by_file)
-        # Nested and dropped source columns are skipped.
-        if not is_shared or field.source_id not in types:
-            continue
-        field_values = {values[field_id] for values in by_file}
-        column = schema.find_column_name(field.source_id)
-        if column and "." not in column and len(field_values) <= MOST_VALUES:
-            column_type = types[field.source_id]
-            tests.append(
-                _field_predicate(column, column_type, str(field.transform), field_values)
-            )
-    return " AND ".join(filter(None, tests)) or None
-
-
 def _live_files(
     table: "Table", manifests: "list[ManifestFile]", excluded: "list[ManifestFile]"
 ) -> dict[str, LiveFile]:
@@ -115,27 +68,6 @@ def _live_files(
     shared = {manifest.manifest_path for manifest in excluded}
     own = (manifest for manifest in manifests if manifest.manifest_path not in shared)
     return {file.path: file for file in read_live_files(table, own)}
-
-
-def _field_predicate(
-    column: str, column_type: str, transform: str, values: set[Any]
-) -> str | None:
-    if transform == "identity" and column_type in ("boolean", "int", "long", "string", "date"):
-        return rows_of(column, values, is_timestamp=False)
-    if transform not in ("day", "month", "hour") or column_type not in _LIKE:
-        return None
-    like = _LIKE[column_type]
-    extents = map(EXTENT_BY_TRANSFORM[transform], values - {None})
-    ranges = [
-        (value_range_of(first, like)[0], value_range_of(last, like)[1])
-        for first, last in extents
-    ]
-    if any(bound.year in _ENDS for value_range in ranges for bound in value_range):  # type: ignore[union-attr]
-        return None
-    tests = within(column, joined(ranges))
-    if None in values:
-        tests.append(f"{identifier(column)} IS NULL")
-    return f"({' OR '.join(tests)})"
 
 
 def resolve_snapshot_ref(history: History, ref: str | int) -> int | None:
@@ -227,9 +159,14 @@ class Diff:
     touched: Touched
     is_append: bool
     """Whether an incremental read between the snapshots returns the changed rows."""
-    where_before: str | None = None
-    """Predicate of rows that can differ in the earlier snapshot; None for all."""
-    where_after: str | None = None
+
+    @property
+    def where(self) -> str | None:
+        """Predicate of the rows that can differ; None for all."""
+        paths = self.touched.data_files
+        if paths is None or len(paths) > MOST_VALUES:
+            return None
+        return in_values("_file", paths)
 
     @property
     def names(self) -> list[str]:
@@ -300,8 +237,6 @@ def plan_diff(
         is_append=commits is not None
         and all(commit.operation == "append" for commit in commits)
         and later == loaded.schema(),
-        where_before=_where(loaded, earlier, touched),
-        where_after=_where(loaded, later, touched),
     )
 
 
@@ -338,8 +273,3 @@ def _check_key(
             f" {', '.join(names)}."
         )
     return tuple(names[name.lower()] for name in key)
-
-
-def _where(table: "Table", schema: "Schema", touched: Touched) -> str | None:
-    predicates = [partition_predicate(table, schema, touched.all), file_predicate(touched)]
-    return " AND ".join(filter(None, predicates)) or None

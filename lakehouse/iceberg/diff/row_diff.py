@@ -134,14 +134,14 @@ def sample_rows(engine: Engine, planned: Diff, most: int) -> list[dict[str, Any]
 
 def _before(engine: Engine, planned: Diff) -> "DataFrame":
     is_unread = planned.is_empty or planned.is_append or planned.touched.only_adds
-    where = "false" if is_unread else planned.where_before
+    where = "false" if is_unread else planned.where
     rows = read(engine, Pin(planned.table, planned.before), where)
     return rows.selectExpr(*_numbered(planned, planned.before), "-1 AS __net")
 
 
 def _after(engine: Engine, planned: Diff) -> "DataFrame":
     pin = Pin(planned.table, planned.after)
-    where = "false" if planned.is_empty else planned.where_after
+    where = "false" if planned.is_empty else planned.where
     if planned.is_append and not planned.is_empty:
         pin, where = replace(pin, since_snapshot_id=planned.before), None
     rows = read(engine, pin, where)

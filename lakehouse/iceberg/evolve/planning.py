@@ -11,6 +11,7 @@ from lakehouse.errors import EvolutionRefused, PendingChanges
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.catalog.iceberg_release import PINNED, IcebergRelease
 from lakehouse.iceberg.commit.commit_retries import REF_ATTEMPTS, Failure, classify, pause
+from lakehouse.iceberg.commit.kept_watermarks import carried_properties
 from lakehouse.iceberg.commit.lock import table_lock
 from lakehouse.iceberg.commit.snapshot_properties import commit_without_rows
 from lakehouse.iceberg.evolve.layout_changes import (
@@ -22,9 +23,7 @@ from lakehouse.iceberg.evolve.matched_columns import renamed_columns
 from lakehouse.iceberg.evolve.row_level_mode import VECTORS_SINCE
 from lakehouse.iceberg.evolve.schema_changes import schema_changes
 from lakehouse.iceberg.evolve.schema_steps import DeniedChange, Order, Step
-from lakehouse.iceberg.metadata.code_versions import computed_parts, recorded_code_version
-from lakehouse.iceberg.metadata.commit_record import CommitProperties
-from lakehouse.iceberg.metadata.snapshots import History, read_history
+from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.metadata.table_locations import create_namespace, new_location
 from lakehouse.iceberg.metadata.table_state import TableState, read_state
 from lakehouse.iceberg.metadata.type_conversion import iceberg_type
@@ -463,19 +462,6 @@ def _run(engine: Engine, table: IcebergTable, steps: tuple[Step, ...], run_id: s
 
 
 def _commit_schema(engine: Engine, table: IcebergTable, run_id: str) -> None:
-    history = read_history(engine, table.name)
-    properties = CommitProperties(
-        kind="evolution",
-        write_id=uuid4().hex,
-        run_id=run_id,
-        inputs=_recorded_watermarks(history),
-        declaration=table.declaration_hash,
-        computed_by=computed_parts(history) if recorded_code_version(history) else (),
-    )
+    carried = carried_properties(read_history(engine, table.name), "evolution")
+    properties = replace(carried, run_id=run_id, declaration=table.declaration_hash)
     commit_without_rows(engine, table.name, properties.to_summary())
-
-
-def _recorded_watermarks(history: History) -> dict[str, int]:
-    """Return the watermarks of the current snapshot's record, which a commit invalidates."""
-    watermarks = {source: history.watermark(source) for source in history.unchanged_run.inputs}
-    return {source: mark for source, mark in watermarks.items() if mark is not None}

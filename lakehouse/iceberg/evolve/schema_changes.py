@@ -104,10 +104,12 @@ def _add(
         )
     else:
         comment = f" COMMENT {literal(target.doc)}" if target.doc else ""
+        place = f"after {previous}" if previous else "first"
+        place_sql = f"AFTER {identifier(previous)}" if previous else "FIRST"
         yield Step(
             Order.ADD,
-            f"add column {dotted(full)} {target.type} {_place(previous)}",
-            (f"ADD COLUMN {identifier(*full)} {target.type}{comment} {_place_sql(previous)}",),
+            f"add column {dotted(full)} {target.type} {place}",
+            (f"ADD COLUMN {identifier(*full)} {target.type}{comment} {place_sql}",),
         )
 
 
@@ -262,11 +264,3 @@ def _is_partitioned_by(context: _Context, path: Path) -> bool:
         f"{field.column.lower()}.".startswith(inside)
         for field in context.state.past_partitioning
     )
-
-
-def _place(after: str | None) -> str:
-    return f"after {after}" if after else "first"
-
-
-def _place_sql(after: str | None) -> str:
-    return f"AFTER {identifier(after)}" if after else "FIRST"

@@ -1,5 +1,6 @@
 """Conversion of Iceberg and DataFrame types to declared types, which have Spark's names."""
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -85,6 +86,8 @@ def iceberg_type(declared: ColumnType, ids: Iterator[int]) -> "IcebergType":
 
 _WIDER = {"byte": "int", "short": "int", "char": "string", "varchar": "string"}
 """The Iceberg type that replaces a Spark type without an Iceberg counterpart."""
+_NARROW = re.compile(r"\b(?:tinyint|smallint)\b(?!:)|char\(")
+"""These types in Spark's text of a type, in which names of fields end with a colon."""
 
 
 def of_spark(kind: "DataType") -> ColumnType:
@@ -110,23 +113,9 @@ def widened(frame: "DataFrame") -> "DataFrame":
     terms, is_widened = [], False
     for field in frame.schema.fields:
         quoted = identifier(field.name)
-        if _is_narrow(field.dataType):
+        if _NARROW.search(field.dataType.simpleString()):
             terms.append(f"CAST({quoted} AS {of_spark(field.dataType)}) AS {quoted}")
             is_widened = True
         else:
             terms.append(quoted)
     return frame.selectExpr(*terms) if is_widened else frame
-
-
-def _is_narrow(kind: "DataType") -> bool:
-    """Whether a type is, or contains, one that Iceberg lacks."""
-    from pyspark.sql.types import ArrayType, MapType, StructType
-
-    match kind:
-        case ArrayType():
-            return _is_narrow(kind.elementType)
-        case MapType():
-            return _is_narrow(kind.keyType) or _is_narrow(kind.valueType)
-        case StructType():
-            return any(_is_narrow(field.dataType) for field in kind.fields)
-    return kind.typeName() in _WIDER

@@ -1,18 +1,15 @@
-"""Rows of a quarantine: counts, samples, keys, and partitions to recompute; no JVM."""
+"""Rows of a quarantine: counts, samples and keys; no JVM."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.metadata.scanned_batches import scanned_batches
-from lakehouse.iceberg.read.inputs import Input
-from lakehouse.iceberg.read.stale_partitions import followed
-from lakehouse.tables.casts import to_timestamp
 from lakehouse.tables.masking import PERSON_SAMPLE_ROWS, redacted
-from lakehouse.tables.table import SOURCE_COLUMNS, IcebergTable
+from lakehouse.tables.table import IcebergTable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -56,19 +53,21 @@ class QuarantinedRows:
 
 
 def count_quarantined(catalog: Catalog, table: IcebergTable) -> QuarantinedRows:
-    """Count the rows in a table's quarantine, in batches.
+    """Count the rows in a table's quarantine, by three of their columns.
 
     :raises FilesUnsupported: if only Spark can read its rows.
     """
-    rules: dict[str | None, RowCounts] = {}
-    files: dict[str | None, RowCounts] = {}
-    rows = 0
-    for batch in _batches(catalog, table, (_REASONS, _FILE, _AT)):
-        rows += batch.num_rows
-        _add(rules, _per_rule(batch))
-        _add(files, batch.select([_FILE, _AT]))
-    quarantine = _quarantine(table).name
-    return QuarantinedRows(table.name, quarantine, rows, _most_first(rules), _most_first(files))
+    import pyarrow as pa
+
+    name = _quarantine(table).name
+    batches = [*_batches(catalog, table, (_REASONS, _FILE, _AT))]
+    if not batches:
+        return QuarantinedRows(table.name, name)
+    rows = pa.Table.from_batches(batches)
+    reasons = pa.Table.from_batches([_per_rule(batch) for batch in batches])
+    return QuarantinedRows(
+        table.name, name, rows.num_rows, _counts(reasons, _REASONS), _counts(rows, _FILE)
+    )
 
 
 def sample_quarantined(
@@ -151,108 +150,11 @@ def _breaking(batch: "pa.RecordBatch", rule: str) -> "pa.RecordBatch":
     return batch.take(pc.list_parent_indices(reasons).filter(is_rule))
 
 
-def _add(known: dict[str | None, RowCounts], batch: "pa.RecordBatch") -> None:
-    """Add a batch of names and timestamps to the counts by name."""
-    import pyarrow as pa
-
-    name, at = batch.schema.names
-    grouped = pa.Table.from_batches([batch]).group_by(name)
-    name_counts = grouped.aggregate([(at, "count"), (at, "min"), (at, "max")])
-    for row in name_counts.to_pylist():
-        counts = RowCounts(row[name], row[f"{at}_count"], row[f"{at}_min"], row[f"{at}_max"])
-        before = known.get(counts.name, counts)
-        known[counts.name] = RowCounts(
-            counts.name,
-            counts.rows + (before.rows if counts.name in known else 0),
-            min(before.first_at, counts.first_at),
-            max(before.last_at, counts.last_at),
-        )
-
-
-def _most_first(known: dict[str | None, RowCounts]) -> tuple[RowCounts, ...]:
-    return tuple(sorted(known.values(), key=lambda counts: (-counts.rows, counts.name or "")))
-
-
-_PARSED: Mapping[str, Callable[[str], Any]] = {
-    "date": date.fromisoformat,
-    "timestamp": to_timestamp,
-    "int": int,
-    "bigint": int,
-    "string": str,
-}
-Key = tuple[Any, ...]
-
-
-def quarantined_values(
-    engine: Engine, table: IcebergTable, inputs: Mapping[str, Input]
-) -> set[Any]:
-    """Return the partition values of the rows in a table's quarantine; None if unknown.
-
-    :param table: overwritten by partitions, with a quarantine.
-    :raises FilesUnsupported: if only Spark can read the quarantine or a source.
-    """
-    quarantined = _by_source_key(engine, table)
-    values: set[Any] = set()
-    for source, column in followed(table, inputs).items():
-        keys = {key for key in quarantined if None not in key}
-        for key, value in _look_up(engine, source, column, keys):
-            values.add(value)
-            quarantined.pop(key, None)
-    return values | {_parsed(table, text) for texts in quarantined.values() for text in texts}
-
-
-def _by_source_key(engine: Engine, table: IcebergTable) -> dict[Key, set[str | None]]:
-    """Return the quarantined rows by source key, with the texts of the partition column."""
-    by = table.overwritten_by
-    assert by is not None
-    quarantined: dict[Key, set[str | None]] = {}
-    columns = tuple(dict.fromkeys((*SOURCE_COLUMNS, by)))
-    for batch in _batches(engine.catalog, table, columns):
-        for row in batch.to_pylist():
-            quarantined.setdefault(_key(row), set()).add(row[by])
-    return quarantined
-
-
-def _look_up(
-    engine: Engine, source: str, column: str, keys: Collection[Key]
-) -> Iterator[tuple[Key, Any]]:
-    """Yield the source's value for each row, if the source has the source columns."""
-    from pyiceberg.expressions import In
-
-    loaded = engine.catalog.load(source)
-    if not keys or not {*SOURCE_COLUMNS} <= {*loaded.schema().column_names}:
-        return
-    files = {key[0] for key in keys}
-    of_files = In("_source_file", files)  # type: ignore[call-arg,arg-type]
-    columns = dict.fromkeys((*SOURCE_COLUMNS, column))
-    scan = loaded.scan(of_files, selected_fields=tuple(columns))
-    for batch in scanned_batches(loaded, scan):
-        for row in _having(batch, keys).to_pylist():
-            if _key(row) in keys:
-                yield _key(row), row[column]
-
-
-def _having(batch: "pa.RecordBatch", keys: Collection[Key]) -> "pa.RecordBatch":
-    """Return the rows of a batch with any of the row numbers, in any file."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    rows = batch.column("_source_row")
-    numbers = pa.array({key[2] for key in keys}, rows.type)
-    return batch.filter(pc.is_in(rows, value_set=numbers))
-
-
-def _key(row: Mapping[str, Any]) -> Key:
-    return tuple(row[name] for name in SOURCE_COLUMNS)
-
-
-def _parsed(table: IcebergTable, text: str | None) -> Any:
-    """Parse a delivered text as the type of the partition column; None if it is invalid."""
-    assert table.overwritten_by is not None
-    if text is None:
-        return None
-    parse = _PARSED[table.column(table.overwritten_by).type]
-    try:
-        return parse(text.strip())
-    except ValueError:
-        return None
+def _counts(rows: "pa.Table", name: str) -> tuple[RowCounts, ...]:
+    """Return the number of rows and the first and last time of each name, most rows first."""
+    grouped = rows.group_by(name).aggregate([(_AT, "count"), (_AT, "min"), (_AT, "max")])
+    counts = [
+        RowCounts(row[name], row[f"{_AT}_count"], row[f"{_AT}_min"], row[f"{_AT}_max"])
+        for row in grouped.to_pylist()
+    ]
+    return tuple(sorted(counts, key=lambda each: (-each.rows, each.name or "")))

@@ -5,7 +5,6 @@ for its partitions, and the watermarks of the entire table.
 """
 
 from collections.abc import Iterator, Mapping, Set
-from datetime import date, datetime
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -23,11 +22,11 @@ from lakehouse.iceberg.read.version_keys import (
     key_locations,
     key_terms,
 )
-from lakehouse.iceberg.values.value_ranges import AllPartitions
+from lakehouse.iceberg.values.value_ranges import AllPartitions, bound
 from lakehouse.iceberg.values.write_context import Partitions
 from lakehouse.iceberg.values.write_result import Pin, by_table
 from lakehouse.tables.quoting import between, identifier, in_utc, without_zone
-from lakehouse.tables.table import IcebergTable
+from lakehouse.tables.table import SOURCE_COLUMNS, IcebergTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -276,14 +275,20 @@ def _existing_values(engine: Engine, table: IcebergTable, snapshot_id: int) -> s
         if table.column(by).type in ("timestamp", "timestamp_ntz")
         else identifier(by)
     )
-    values = _collect(read(engine, Pin(table.name, snapshot_id)).selectExpr(value))
-    if values is None:
+    return _all_values(table, read(engine, Pin(table.name, snapshot_id)).selectExpr(value))
+
+
+def _all_values(table: IcebergTable, values: "DataFrame") -> set[Any]:
+    """Return the distinct values of one column, with timestamps in UTC."""
+    ((name, kind),) = values.dtypes
+    found = _collect(values.selectExpr(without_zone(identifier(name), kind)))
+    if found is None:
         raise DeclarationError(
-            f"{table.name} has more than {_MOST_PARTITIONS:,} partitions by {by};"
-            " expected fewer, since each is computed by a run.",
+            f"{table.name} has more than {_MOST_PARTITIONS:,} partitions by"
+            f" {table.overwritten_by}; expected fewer, since each is computed by a run.",
             next_step="Overwrite it by a column with fewer values, such as the day.",
         )
-    return set(values)
+    return set(found)
 
 
 def _collect(values: "DataFrame") -> frozenset[Any] | None:
@@ -334,23 +339,36 @@ def _look_up_affected(
     return _collect(key_locations(table, existing, keys).selectExpr(by))
 
 
-def partitions_of_quarantined_keys(engine: Engine, table: IcebergTable) -> set[Any]:
-    """Return the partitions with existing versions of quarantined rows.
+def quarantined_values(
+    engine: Engine, table: IcebergTable, inputs: Mapping[str, Input]
+) -> set[Any]:
+    """Return the partitions of quarantined rows, and of existing versions of these rows.
 
-    If a quarantined version is accepted, its older versions leave these partitions.
+    A row is in the partition that its source has, or else in the delivered one; None represents
+    rows without one. If a quarantined version is accepted, its older versions leave theirs.
 
     :param table: overwritten by partitions, with a quarantine.
     """
+    assert table.quarantine is not None
+    assert table.overwritten_by is not None
+    names, by = [*SOURCE_COLUMNS], table.overwritten_by
+    quarantined = read_main(engine, table.quarantine.name)
+    rest = quarantined.selectExpr(*names, f"{table.cast_sql(by, identifier(by))} AS __value")
+    values: set[Any] = set()
+    for source, column in followed(table, inputs).items():
+        rows = read_main(engine, source)
+        if {*names} <= {*rows.columns}:
+            there = rows.join(quarantined.select(*names), names, "left_semi")
+            rest = rest.join(there.select(*names), names, "left_anti")
+            values |= _all_values(table, there.select(column))
+    values |= _all_values(table, rest.select("__value"))
     main = read_history(engine, table.name).main if engine.catalog.has(table.name) else None
     if table.versions is None or main is None or main.is_empty:
-        return set()
-    assert table.quarantine is not None
-    quarantined = read_main(engine, table.quarantine.name)
-    existing_at = Pin(table.name, main.snapshot_id)
-    values = _look_up_affected(engine, table, quarantined, existing_at)
-    if values is None:
-        return _existing_values(engine, table, main.snapshot_id)
-    return set(values)
+        return values
+    affected = _look_up_affected(engine, table, quarantined, Pin(table.name, main.snapshot_id))
+    if affected is None:
+        return values | _existing_values(engine, table, main.snapshot_id)
+    return values | affected
 
 
 def commits_since(
@@ -380,21 +398,13 @@ def _read_for(
 def _covers(commit: CommitProperties, value: Any, every: AllPartitions | None) -> bool:
     if value is None or not commit.merged_ranges:
         return str(value) in commit.partitions
-    # mypy does not consider a class hashable.
-    kind: Any = type(value)
-    return _partitions_within(commit.merged_ranges, kind, every).has(value)
+    return _partitions_within(commit.merged_ranges, every).has(value)
 
 
 @lru_cache(maxsize=_CACHE_SIZE)
 def _partitions_within(
-    ranges: tuple[tuple[str, str], ...], kind: type[object], every: AllPartitions | None
+    ranges: tuple[tuple[str, str], ...], every: AllPartitions | None
 ) -> Partitions:
     """Return the partitions of a commit, cached for all requested values."""
-    bounds = tuple((_bound(kind, low), _bound(kind, high)) for low, high in ranges)
+    bounds = tuple((bound(low), bound(high)) for low, high in ranges)
     return Partitions((), bounds, every)
-
-
-def _bound(kind: type[object], text: str) -> Any:
-    if issubclass(kind, date):
-        return datetime.fromisoformat(text) if "T" in text else date.fromisoformat(text)
-    return kind(text)  # type: ignore[call-arg]

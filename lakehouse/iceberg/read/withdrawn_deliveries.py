@@ -124,18 +124,14 @@ def _commits(
     line = [*source.ancestors(until)][::-1]
     # If the start has expired, all retained commits count; following them twice has no effect.
     after = source.between(since, until) or line if since and is_behind else []
-    commits = {commit.snapshot_id for commit in after if _takes_out(commit)}
-    if with_erasures:
-        commits |= {commit.snapshot_id for commit in line if _erases_rows(commit)}
+    commits = set()
+    for commit in after:
+        if commit.is_rejection or commit.summary.get(TAKES_OUT) == "true":
+            commits.add(commit.snapshot_id)
+    for commit in line if with_erasures else ():
+        if commit.is_erasure and commit.operation != "replace":
+            commits.add(commit.snapshot_id)
     return tuple(commit for commit in line if commit.snapshot_id in commits)
-
-
-def _takes_out(commit: Snapshot) -> bool:
-    return _SHA256 in commit.summary or commit.summary.get(TAKES_OUT) == "true"
-
-
-def _erases_rows(commit: Snapshot) -> bool:
-    return commit.is_erasure and commit.operation != "replace"
 
 
 def rows_withdrawn(engine: Engine, withdrawn: Withdrawn) -> "DataFrame":

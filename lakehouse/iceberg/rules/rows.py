@@ -3,10 +3,10 @@
 A rule splits off rejected rows, is a reason in the quarantine, and is a check.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import ClassVar, Self, Unpack
+from typing import Any, ClassVar, Self, Unpack
 
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.rules.evaluable_rule import EvaluableRule
@@ -97,25 +97,17 @@ def not_blank(column: str, **options: Unpack[CountOptions]) -> Rule:
     name = identifier(column)
     # Most values start with a letter or digit, and need no regular expression.
     may_be_blank = f"NOT ascii({name}) BETWEEN 33 AND 126"
-    return RowRule.declare(
-        "not_blank",
-        (column,),
-        f"{column} is more than spaces",
-        options,
-        violated_by=f"coalesce({may_be_blank} AND {name} RLIKE {literal(_BLANK)}, false)",
-    )
+    broken = f"{may_be_blank} AND {name} RLIKE {literal(_BLANK)}"
+    return _rule("not_blank", (column,), f"{column} is more than spaces", broken, options)
 
 
 def excluded(column: str, values: Iterable[object], **options: Unpack[CountOptions]) -> Rule:
     """The column has none of these values; NULL passes."""
     values = _values_of(values)
     _need_values("excluded", column, values)
-    return RowRule.declare(
-        "excluded",
-        (column,),
-        f"{column} is none of {_shown(values)}",
-        options,
-        violated_by=f"coalesce({identifier(column)} IN {literals(values)}, false)",
+    broken = f"{identifier(column)} IN {literals(values)}"
+    return _rule(
+        "excluded", (column,), f"{column} is none of {_shown(values)}", broken, options
     )
 
 
@@ -123,13 +115,8 @@ def accepted(column: str, values: Iterable[object], **options: Unpack[CountOptio
     """The column has one of these values; NULL passes."""
     values = _values_of(values)
     _need_values("accepted", column, values)
-    return RowRule.declare(
-        "accepted",
-        (column,),
-        f"{column} is one of {_shown(values)}",
-        options,
-        violated_by=f"coalesce({identifier(column)} NOT IN {literals(values)}, false)",
-    )
+    broken = f"{identifier(column)} NOT IN {literals(values)}"
+    return _rule("accepted", (column,), f"{column} is one of {_shown(values)}", broken, options)
 
 
 def between(
@@ -151,13 +138,8 @@ def between(
         breaks.append(
             f"(typeof({name}) IN ('float', 'double') AND isnan(try_cast({name} AS DOUBLE)))"
         )
-    return RowRule.declare(
-        "between",
-        (column,),
-        f"{column} is {bounds_text(low, high)}",
-        options,
-        violated_by=f"coalesce({' OR '.join(breaks)}, false)",
-    )
+    description = f"{column} is {bounds_text(low, high)}"
+    return _rule("between", (column,), description, " OR ".join(breaks), options)
 
 
 def length(
@@ -176,13 +158,8 @@ def length(
             " them."
         )
     breaks = _outside(f"char_length({identifier(column)})", low, high)
-    return RowRule.declare(
-        "length",
-        (column,),
-        f"{column} has {bounds_text(low, high)} characters",
-        options,
-        violated_by=f"coalesce({' OR '.join(breaks)}, false)",
-    )
+    description = f"{column} has {bounds_text(low, high)} characters"
+    return _rule("length", (column,), description, " OR ".join(breaks), options)
 
 
 def pattern(column: str, regex: str, **options: Unpack[CountOptions]) -> Rule:
@@ -193,13 +170,8 @@ def pattern(column: str, regex: str, **options: Unpack[CountOptions]) -> Rule:
     """
     # `\z` is the end; `$` would allow a line break after it.
     anchored = literal(rf"\A(?:{regex})\z")
-    return RowRule.declare(
-        "pattern",
-        (column,),
-        f"{column} matches {regex}",
-        options,
-        violated_by=f"coalesce(NOT {identifier(column)} RLIKE {anchored}, false)",
-    )
+    broken = f"NOT {identifier(column)} RLIKE {anchored}"
+    return _rule("pattern", (column,), f"{column} matches {regex}", broken, options)
 
 
 def not_after(
@@ -217,13 +189,9 @@ def not_after(
             f"not_after({column!r}, {other!r}) has {days} days; expected 0 or more."
         )
     latest = f"{identifier(other)} + INTERVAL '{days}' DAY"
-    return RowRule.declare(
-        "not_after",
-        (column, other),
-        f"{column} is at most {days} {'day' if days == 1 else 'days'} after {other}",
-        options,
-        violated_by=f"coalesce({identifier(column)} > {latest}, false)",
-    )
+    description = f"{column} is at most {days} {'day' if days == 1 else 'days'} after {other}"
+    broken = f"{identifier(column)} > {latest}"
+    return _rule("not_after", (column, other), description, broken, options)
 
 
 def dated(
@@ -244,16 +212,9 @@ def dated(
     :param time_zone: the zone of its day; the table's zone does not apply.
     """
     day = f"to_date(from_utc_timestamp({_plain(until)}, {literal(time_zone)}))"
-    return RowRule.declare(
-        "dated",
-        (column,),
-        f"{column} is from {since} to the day of {until}",
-        options,
-        violated_by=(
-            f"coalesce(NOT ({_plain(column)} >= DATE{literal(since)} AND"
-            f" {_plain(column)} <= {day}), false)"
-        ),
-    )
+    description = f"{column} is from {since} to the day of {until}"
+    dates = f"{_plain(column)} >= DATE{literal(since)} AND {_plain(column)} <= {day}"
+    return _rule("dated", (column,), description, f"NOT ({dates})", options)
 
 
 def castable(
@@ -287,13 +248,23 @@ def expression(
     :param holds: the expression, such as `paid <= total`.
     :param columns: the columns that the expression reads, so that personal ones are masked.
     """
-    return RowRule.declare(
-        "expression",
-        tuple_of(columns),
-        holds,
-        {"name": name, **options},
-        violated_by=f"coalesce(NOT ({holds}), false)",
-    )
+    named: Mapping[str, Any] = {"name": name, **options}
+    return _rule("expression", tuple_of(columns), holds, f"NOT ({holds})", named)
+
+
+def _rule(
+    kind: str,
+    columns: tuple[str, ...],
+    description: str,
+    broken: str,
+    options: Mapping[str, Any],
+) -> Rule:
+    """Return a rule that NULL passes.
+
+    :param broken: SQL of the rows that break it.
+    """
+    broken = f"coalesce({broken}, false)"
+    return RowRule.declare(kind, columns, description, options, violated_by=broken)
 
 
 def _plain(column: str) -> str:

@@ -28,8 +28,6 @@ from lakehouse.tables.rule import (
     hours,
 )
 
-_MB = 2**20
-
 
 class MetadataRule(EvaluableRule):
     """Bounds on a metadata value."""
@@ -94,23 +92,6 @@ class RowCountChangeRule(MetadataRule):
             f"{evaluated.rows} rows, {earlier.rows} before, in snapshot {earlier.snapshot_id}"
             + (f", and {erased} rows were erased since" if erased else "")
         )
-
-
-@dataclass(frozen=True)
-class AverageFileRule(MetadataRule):
-    """Average file size in megabytes (2^20 bytes)."""
-
-    on_failure: OnFailure = "warn"
-    value_name: ClassVar[str] = "average megabytes of a file"
-
-    def value(self, evaluated: EvaluatedSnapshot) -> tuple[Number | None, str]:
-        snapshot = evaluated.snapshot
-        if snapshot is None:
-            return None, "it has no files"
-        files = snapshot.count("total-data-files") + snapshot.count("total-delete-files")
-        if not files:
-            return None, "it has no files"
-        return snapshot.count("total-files-size") / files / _MB, f"{files} files"
 
 
 class SchemaRule(MetadataRule):
@@ -185,18 +166,6 @@ def row_count_change(
         options,
         against=against,
         bounds=bounds,
-    )
-
-
-def average_file_mb(
-    low: float | None = None, high: float | None = None, **options: Unpack[BoundOptions]
-) -> Rule:
-    """The table's files have from `low` to `high` megabytes (2^20 bytes) on average; it passes
-    without files.
-    """
-    bounds = bounds_of("average_file_mb", low, high)
-    return AverageFileRule.declare(
-        "average_file_mb", (), f"files have {bounds} MB on average", options, bounds=bounds
     )
 
 

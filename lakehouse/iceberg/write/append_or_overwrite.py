@@ -60,14 +60,10 @@ def _append_attempt(
     attempt = take_out_appended(initial)
     attempt = take_out_computed(attempt, withdrawn) if withdrawn else attempt
     has_less = attempt is not initial
-    landed: set[tuple[Any, ...]] = set()
-    rows: DataFrame | None = frame
-    if attempt.table.once_by:
-        landed = _landed(attempt)
-        rows = _not_landed(attempt, frame, landed)
+    rows = _not_landed(attempt, frame) if attempt.table.once_by else frame
     if rows is None:
         return publish(initial, (), None) if has_less else unchanged(attempt, (), None)
-    results, quarantined = _append(attempt, prepare(attempt.table, rows), landed)
+    results, quarantined = _append(attempt, prepare(attempt.table, rows))
     if not has_less and not _added(attempt):
         if any(result.blocks for result in results):
             return block(attempt, results, quarantined)
@@ -78,7 +74,7 @@ def _append_attempt(
 
 
 def _append(
-    attempt: Attempt, prepared: PreparedFrame, landed: set[tuple[Any, ...]]
+    attempt: Attempt, prepared: PreparedFrame
 ) -> tuple[list[RuleResult], Quarantined | None]:
     """Stage the accepted rows of an append, and evaluate the rules only if rows are missing.
 
@@ -98,13 +94,11 @@ def _append(
     rules = [*attempt.table.quarantining_rules, *blocking]
     initial = prepared.cast_once().where(f"NOT {prepared.broken(blocking)}")
     stage_statements.append(attempt, prepared.accepted(initial))
-    if attempt.request.check_added:
-        attempt.request.check_added(_added(attempt), landed)
     if not rules and not casting:
         return [], None
     added = _added(attempt)
-    # If rows are missing, the count shows whether they were rejected.
-    total = added if added == attempt.given_rows else prepared.frame.count()
+    # If rows are missing, they were rejected.
+    total = prepared.frame.count()
     has_all = total == added and all(rule in rules for rule in casting)
     if has_all and not attempt.scope.is_any:
         return [
@@ -251,13 +245,8 @@ def _outside(attempt: Attempt, head: Snapshot, rows_within: int) -> list[RuleRes
     return [RuleResult(rule, outside, written, sample_of(attempt.engine, attempt.table, added))]
 
 
-def _not_landed(
-    attempt: Attempt, frame: "DataFrame", landed: set[tuple[Any, ...]]
-) -> "DataFrame | None":
-    """Filter out existing rows, by `once_by`; None if no rows remain for sure.
-
-    :param landed: the arriving keys that exist already.
-    """
+def _not_landed(attempt: Attempt, frame: "DataFrame") -> "DataFrame | None":
+    """Filter out existing rows, by `once_by`; None if no rows remain for sure."""
     keys, arriving = attempt.table.once_by, attempt.request.arriving
     if not {*keys} <= {*frame.columns}:
         # The missing column is reported later.
@@ -274,6 +263,7 @@ def _not_landed(
         return new_rows.unionByName(
             _quarantined(attempt, with_keys(frame, existing_keys, keys))
         )
+    landed = _landed(attempt)
     if landed >= _keys_in_utc(arriving):
         return None
     return _without(attempt, frame, keys, landed) if landed else frame

@@ -13,14 +13,14 @@ next process removes the rows.
 import logging
 import re
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from lakehouse.errors import TableBusy
 from lakehouse.iceberg.catalog.engine import Engine
@@ -165,14 +165,10 @@ _ANCIENT_DATE_SETTINGS = {
 """Spark 3.5 needs these defaults of Spark 4 to write dates before 1582."""
 
 
-class Keep(Protocol):
-    """Caches the rows of a DataFrame, so that they are computed only once."""
-
-    def __call__(self, frame: "DataFrame", *, eager: bool = False) -> "DataFrame":
-        """Return a DataFrame with the same rows.
-
-        :param eager: whether to compute them now, even if their first use could.
-        """
+Keep = Callable[..., "DataFrame"]
+"""Caches the rows of a DataFrame, so that they are computed once, and returns one with the same
+rows; with `eager`, they are computed now, even if their first use could.
+"""
 
 
 def is_on_one_machine(spark: "SparkSession") -> bool:

@@ -86,7 +86,7 @@ def merge_attempt(
     results = _results(attempt, mode, prepared, split)
     quarantined = quarantine(attempt, prepared, split)
     accepted_rows = split.count - split.rejected_count
-    repeated = accepted_rows - aggregate_values.get(_KEYS, accepted_rows)
+    repeated = accepted_rows - aggregate_values[_KEYS]
     if repeated:
         return block(
             attempt,
@@ -298,17 +298,12 @@ def _outlives(attempt: Attempt) -> str:
 
 
 def _aggregates(attempt: Attempt, mode: Merge, prepared: PreparedFrame) -> dict[str, str]:
-    """Return the aggregates of one query: rules, rejected rows, actions, and distinct keys.
-
-    Distinct keys are omitted if known to be unique, since counting them shuffles all rows.
-    """
+    """Return the aggregates of one query: rules, rejected rows, actions, and distinct keys."""
     table = attempt.table
     rejected = prepared.rejected_predicate
     key = f"struct({', '.join(map(identifier, mode.on))})"
     counting = f"NOT {rejected} AND NOT {DELETED}" if prepared.deletes else f"NOT {rejected}"
     keys = f"count(DISTINCT CASE WHEN NOT {rejected} THEN {key} END)"
-    # Comparison with the table can match two rows of one key.
-    is_known_once = attempt.request.has_unique_keys and attempt.base.is_empty
     return (
         count_terms(prepared, table.row_rules)
         | row_aggregates(table, _aggregated(table), counting)
@@ -318,8 +313,8 @@ def _aggregates(attempt: Attempt, mode: Merge, prepared: PreparedFrame) -> dict[
             _UPDATED: counts(f"NOT {rejected} AND {_ACTION} = 'update'"),
             _DELETED: counts(f"NOT {rejected} AND {_ACTION} = 'delete'"),
             _SAME: counts(f"{_ACTION} = 'same'"),
+            _KEYS: keys,
         }
-        | ({} if is_known_once else {_KEYS: keys})
     )
 
 

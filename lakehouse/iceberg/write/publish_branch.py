@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from lakehouse.iceberg.commit import branch
 from lakehouse.iceberg.commit.commit_retries import FenceLost
@@ -12,7 +13,7 @@ from lakehouse.iceberg.metadata.code_versions import (
     recorded_code_version,
 )
 from lakehouse.iceberg.metadata.commit_record import ComputedPart
-from lakehouse.iceberg.metadata.snapshots import History, Snapshot
+from lakehouse.iceberg.metadata.snapshots import MAIN, History, Snapshot
 from lakehouse.iceberg.metadata.unchanged_watermarks import UNCHANGED_PROPERTY, UnchangedRun
 from lakehouse.iceberg.rules.evaluation import evaluate_age
 from lakehouse.iceberg.values.write_result import (
@@ -40,14 +41,7 @@ def publish(
     commits = _own_commits(history, attempt, head)
     written = published_of(attempt.table.name, commits[::-1], attempt.write_id)
     assert written is not None
-    published = replace(
-        written,
-        results=tuple(results),
-        pins=attempt.fence.pins,
-        partitions=attempt.run.partition_values,
-        quarantined=quarantined,
-        attempts=attempt.number,
-    )
+    published = replace(written, **_common(attempt, results, quarantined))
     attempt.driver.publish(attempt)
     return published
 
@@ -61,17 +55,10 @@ def block(
 ) -> Refused:
     """Leave main unchanged, and keep the candidate's branch if there is one."""
     history = attempt.history()
-    main = history.main
     candidate_id = history.refs[attempt.branch] if staged else None
     return Refused(
-        table=attempt.table.name,
-        write_id=attempt.write_id,
-        snapshot_id=main.snapshot_id if main else None,
-        results=tuple(results),
-        pins=attempt.fence.pins,
-        partitions=attempt.run.partition_values,
-        quarantined=quarantined,
-        attempts=attempt.number,
+        **_common(attempt, results, quarantined),
+        snapshot_id=history.refs.get(MAIN),
         branch=attempt.driver.block(attempt, candidate_id) if candidate_id else "",
         kept_for=attempt.table.upkeep_policy.refused_for,
         candidate_snapshot_id=candidate_id,
@@ -83,17 +70,25 @@ def unchanged(
 ) -> Unchanged:
     """Return the outcome of a write that changes no row."""
     history = attempt.history()
-    main = history.main
+    results = (*results, *evaluate_age(attempt.engine, attempt.table, history))
     return Unchanged(
-        table=attempt.table.name,
-        write_id=attempt.write_id,
-        snapshot_id=main.snapshot_id if main else None,
-        results=(*results, *evaluate_age(attempt.engine, attempt.table, history)),
-        pins=attempt.fence.pins,
-        partitions=attempt.run.partition_values,
-        quarantined=quarantined,
-        attempts=attempt.number,
+        **_common(attempt, results, quarantined), snapshot_id=history.refs.get(MAIN)
     )
+
+
+def _common(
+    attempt: Attempt, results: Sequence[RuleResult], quarantined: Quarantined | None
+) -> dict[str, Any]:
+    """Return the fields that all outcomes of an attempt have."""
+    return {
+        "table": attempt.table.name,
+        "write_id": attempt.write_id,
+        "results": tuple(results),
+        "pins": attempt.fence.pins,
+        "partitions": attempt.run.partition_values,
+        "quarantined": quarantined,
+        "attempts": attempt.number,
+    }
 
 
 def fast_forward(attempt: Attempt) -> None:

@@ -19,7 +19,7 @@ from lakehouse.iceberg.read.pinned_frames import read, read_main
 from lakehouse.iceberg.read.row_version_inputs import has_no_partition
 from lakehouse.iceberg.values.write_context import Partitions, Run
 from lakehouse.iceberg.values.write_result import Pin, by_table
-from lakehouse.iceberg.write.prepared_frame import DELETED, PreparedFrame, written_columns
+from lakehouse.iceberg.write.prepared_frame import DELETED, PreparedFrame
 from lakehouse.iceberg.write.write_attempt import Attempt, ReevaluationScope
 from lakehouse.tables.quoting import identifier
 from lakehouse.tables.table import SOURCE_COLUMNS, Append, IcebergTable, Merge, Overwrite
@@ -161,21 +161,6 @@ def not_rejected_now(prepared: PreparedFrame, split: "Split", keys: "DataFrame")
         return keys
     rejected = prepared.quarantine_rows(split.rejected).select("_row_key")
     return keys.join(rejected, "_row_key", "left_anti")
-
-
-def removal(table: IcebergTable, keys: "DataFrame") -> "DataFrame":
-    """Return deletes of some keys from the quarantine; the other columns are NULL."""
-    target = table.quarantine
-    assert target is not None
-    terms = [
-        (
-            identifier(name)
-            if name in keys.columns
-            else f"CAST(NULL AS {target.column(name).type}) AS {identifier(name)}"
-        )
-        for name in written_columns(target)
-    ]
-    return keys.selectExpr(*terms, f"true AS {DELETED}")
 
 
 def delivered_in_type(table: IcebergTable, column: str, alias: str = "") -> str:

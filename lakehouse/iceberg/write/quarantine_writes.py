@@ -39,7 +39,6 @@ from lakehouse.iceberg.write.quarantine_removals import (
     delivered_in_type,
     leaving,
     not_rejected_now,
-    removal,
 )
 from lakehouse.iceberg.write.rejected_row_keys import each_once, row_key_sql
 from lakehouse.iceberg.write.split_rows import Split
@@ -157,9 +156,8 @@ def take_out(
     engine: Engine, table: IcebergTable, run_id: str, write: Write, keys: "DataFrame"
 ) -> None:
     """Remove rows by key from a quarantine, for a finished write of its table."""
-    assert table.quarantine is not None
-    follows = Run(run_id, follows=True)
-    write(engine, table.quarantine, lambda: removal(table, keys), run=follows)
+    deletes = keys.selectExpr("_row_key", "_source_file", f"true AS {DELETED}")
+    write(engine, table.quarantine, lambda: deletes, run=Run(run_id, follows=True))
 
 
 def quarantine_outside_partitions(attempt: Attempt) -> Quarantined | None:

@@ -81,17 +81,6 @@ def select_versions(
     return newest_of_partitions
 
 
-def has_unique_keys(table: IcebergTable, inputs: Mapping[str, Input]) -> bool:
-    """Whether accepted rows from `select_versions` have unique keys: the order by file has one
-    first row, while declared versions can be equal.
-    """
-    return (
-        bool(versioned_inputs(inputs))
-        and isinstance(table.write, Merge)
-        and table.versions is None
-    )
-
-
 def _newest_version(table: IcebergTable, frame: "DataFrame") -> "DataFrame":
     """Keep the newest accepted version of each key, in the declared order or by file."""
     if table.versions is not None:

@@ -1,6 +1,6 @@
 """The values that the steps of a write pass on: request, fence, and attempt."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -29,10 +29,6 @@ if TYPE_CHECKING:
 Compute = Callable[..., "DataFrame"]
 Write = Callable[..., Outcome]
 """The function `write`, as the steps call it for the quarantine table."""
-CheckAdded = Callable[[int, Collection[tuple[Any, ...]]], object]
-"""Called with the number of rows that an append has staged, and the arriving `once_by` values
-that existed already; raises if they are wrong.
-"""
 
 
 @dataclass(frozen=True)
@@ -50,9 +46,6 @@ class WriteRequest:
     """Caches rows that are used several times."""
     arriving: Sequence[tuple[Any, ...]] | None = None
     """The `once_by` values of an append, if the caller knows them."""
-    check_added: CheckAdded | None = None
-    has_unique_keys: bool = False
-    """Whether accepted rows of a merge have unique keys, since the newest were selected."""
 
     @property
     def reads_keys(self) -> bool:
@@ -135,8 +128,6 @@ class Attempt:
     """The rows that this write evaluates again."""
     removals: "list[DataFrame]"
     """Keys of rows that leave the quarantine after the publish."""
-    given_rows: int | None = None
-    """Number of rows if known from metadata: the function returned an input unchanged."""
 
     @property
     def engine(self) -> Engine:

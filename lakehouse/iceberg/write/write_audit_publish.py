@@ -68,11 +68,10 @@ from lakehouse.iceberg.write.quarantine_writes import (
     take_out,
     with_outside_partitions,
 )
-from lakehouse.iceberg.write.row_versions import has_unique_keys, select_versions
+from lakehouse.iceberg.write.row_versions import select_versions
 from lakehouse.iceberg.write.withdrawn_rows import compute_withdrawn
 from lakehouse.iceberg.write.write_attempt import (
     Attempt,
-    CheckAdded,
     Compute,
     Fence,
     WriteRequest,
@@ -91,7 +90,6 @@ def write(
     run: Run | None = None,
     *,
     arriving: Sequence[tuple[Any, ...]] | None = None,
-    check_added: CheckAdded | None = None,
     suppression: SuppressionList = NO_SUPPRESSION,
     driver: "Publisher | None" = None,
 ) -> Outcome:
@@ -102,8 +100,6 @@ def write(
         fresh pins, after a conflict, and if executors exited with computed rows.
     :param arriving: for an append, the `once_by` values of the DataFrame if the caller knows
         them; saves a scan.
-    :param check_added: called with the number of rows that an append of `arriving` values has
-        staged, before the publish; raises if they are not the expected ones.
     :param suppression: rows of its data subjects created before their erasure are excluded.
     :param driver: decides what becomes of the staged rows; publishes them by default.
     :returns: `Published`, `Refused` (a blocking rule failed, main is unchanged), or `Unchanged`
@@ -126,8 +122,6 @@ def write(
             suppression,
             kept.keep,
             arriving,
-            check_added,
-            has_unique_keys=has_unique_keys(table, declared),
         )
         driver.begin(request, log)
         return _until_published(request, driver, log, kept)
@@ -352,20 +346,8 @@ def _compute(
         with_implied_rules(table, frame),
         scope,
         start.removals,
-        _known_rows(request, fence, frames, frame),
     )
     return attempt, frame
-
-
-def _known_rows(
-    request: WriteRequest, fence: Fence, frames: "Mapping[str, DataFrame]", frame: "DataFrame"
-) -> int | None:
-    """Return the number of rows if the function returned an input unchanged, else None."""
-    for name, declared in request.inputs.items():
-        is_unfiltered = declared.mode in ("incremental", "latest") and not declared.by
-        if frames.get(name) is frame and is_unfiltered and request.run.partitions is None:
-            return fence.pins[name].rows
-    return None
 
 
 def _stage(attempt: Attempt, frame: "DataFrame", compute: Compute) -> Outcome:

@@ -4,7 +4,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from lakehouse.errors import FileRejected
 from lakehouse.ingestion.readers.byte_source import Readable, spooled
@@ -16,6 +16,7 @@ from lakehouse.tables.quoting import quoted
 if TYPE_CHECKING:
     import pyarrow as pa
 
+T = TypeVar("T")
 _TIME_ZONE = "UTC"
 _FIRST_DAY, _DAY_AFTER_LAST = -719_162, 2_932_897
 """The days of the years 1 to 9999, relative to 1970-01-01."""
@@ -102,6 +103,33 @@ def declared_type(found: Any, *, is_part: bool = False) -> str:
         (_is_binary, "binary"),
     ]
     return next((name for fits, name in names if fits(found)), "string")
+
+
+def reject_damaged_file(kind: str, read: Callable[[], T]) -> T:
+    """Call a function and reject the file if it is damaged; system errors are raised.
+
+    :param kind: the name of its format.
+    """
+    try:
+        return read()
+    except FileRejected:
+        raise
+    except Exception as error:
+        # The readers raise arbitrary exceptions for damaged files.
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+    # Raised outside of the handler: the original error may contain a value.
+    found = "one that is damaged, cut off or encrypted, or has a type or codec that is not read"
+    raise unreadable(kind, found)
+
+
+def unreadable(kind: str, found: str) -> FileRejected:
+    return _rejected(
+        f"not a readable {kind} file",
+        found,
+        f"a complete {kind} file, as its name says",
+        "Write the file again and put it back.",
+    )
 
 
 class TypedReader(ABC):

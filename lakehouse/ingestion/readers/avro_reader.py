@@ -1,12 +1,17 @@
 """The rows of an Avro file, in the types that the feed declares."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import IO, TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
+from itertools import islice
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, cast
 
-from lakehouse.errors import FileRejected
-from lakehouse.ingestion.readers.arrow_types import TypedReader, json_text
+from lakehouse.ingestion.readers.arrow_types import (
+    TypedReader,
+    json_text,
+    reject_damaged_file,
+    unreadable,
+)
 from lakehouse.ingestion.readers.byte_source import Readable, Writable, spooled
 from lakehouse.ingestion.readers.row_bytes import RemovedRows
 from lakehouse.tables.types import WIDEST
@@ -14,7 +19,7 @@ from lakehouse.tables.types import WIDEST
 if TYPE_CHECKING:
     import pyarrow as pa
 
-T = TypeVar("T")
+_call = partial(reject_damaged_file, "Avro")
 _BATCH_ROWS = 4096
 _SYNC_MARKER = b"lakehouse-erased"
 """Sixteen constant bytes between blocks, so that equal rows give equal files."""
@@ -29,29 +34,25 @@ class AvroReader(TypedReader):
         return [*self._schemas]
 
     def read(self, fields: list[str]) -> "Iterator[list[pa.Array[Any]]]":
-        while records := call_avro(lambda: _next_records(self._records)):
+        while records := _call(lambda: list(islice(self._records, _BATCH_ROWS))):
             yield [
-                call_avro(partial(avro_column, self._schemas[field], records, field))
+                _call(partial(avro_column, self._schemas[field], records, field))
                 for field in fields
             ]
-
-
-def _next_records(records: Iterator[Any]) -> list[dict[str, Any]]:
-    return [record for _, record in zip(range(_BATCH_ROWS), records, strict=False)]
 
 
 def open_avro(copy: IO[bytes], **options: Any) -> Any:
     """Open a seekable file."""
     import fastavro
 
-    return call_avro(lambda: fastavro.reader(copy, **options))
+    return _call(lambda: fastavro.reader(copy, **options))
 
 
 def avro_fields(reader: Any) -> "dict[str, Any]":
     """Return the Avro schema of each field."""
     schema = reader.writer_schema
     if not isinstance(schema, Mapping) or schema.get("type") != "record":
-        raise _unreadable("values that are no records")
+        raise unreadable("Avro", "values that are no records")
     return {field["name"]: field["type"] for field in schema["fields"]}
 
 
@@ -128,29 +129,6 @@ def _value(value: Any, found: Any) -> Any:
     if kind.is_string(found) and not isinstance(value, str):
         return json_text(value) if isinstance(value, dict | list | bool) else str(value)
     return value
-
-
-def call_avro(read: Callable[[], T]) -> T:
-    """Call a function and reject the file if it is damaged; system errors are raised."""
-    try:
-        return read()
-    except FileRejected:
-        raise
-    except Exception as error:
-        # fastavro raises arbitrary exceptions for damaged files.
-        if isinstance(error, OSError) and error.errno is not None:
-            raise
-    # Raised outside of the handler: the original error may contain a value.
-    raise _unreadable("one that is damaged or cut off, or has a codec that is not read")
-
-
-def _unreadable(found: str) -> FileRejected:
-    return FileRejected(
-        "not a readable Avro file",
-        found=found,
-        expected="a complete Avro file of records, as its name says",
-        next_step="Write the file again and put it back.",
-    )
 
 
 def write_avro_without(content: Readable, removed: RemovedRows, target: Writable) -> None:

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 
 _QUOTE = b'"'
-_LINE_ENDS = (b"\n", b"\r\n", b"\r")
 # The state at the end of a block, represented as the bytes to prepend to the next one: at the
 # start of a field, in a plain field, in a quoted value, after a quote that closes or is the
 # first of two.
@@ -46,21 +45,14 @@ class ClosingQuotes:
 
     As in Arrow, a quote opens a value only at the start of a field; in a plain field it is a
     normal character.
-
-    :param counts_rows: whether to count rows, to locate a fault; this is slow.
     """
 
-    def __init__(self, delimiter: str, *, counts_rows: bool) -> None:
+    def __init__(self, delimiter: str) -> None:
         self._ends = delimiter.encode() + b"\r\n"
         self._delimiter = delimiter
-        self._counts_rows = counts_rows
         self._before = b""
-        self._rows = 0
-        self._is_in_row = False
-
-    @property
-    def row(self) -> int:
-        return self._rows
+        self.line = 1
+        """The line of the next block, or of the fault."""
 
     def are_followed(self, block: bytes) -> bool:
         """Return whether a delimiter, a line end or another quote follows each closing quote in
@@ -70,13 +62,17 @@ class ClosingQuotes:
         """
         if not self._before:
             self._before, block = _AT_START, block.removeprefix(BOM_UTF8)
-        if self._counts_rows:
-            return self._are_followed_by_rows(self._before + block)
         if _QUOTE not in block and self._before in (_AT_START, _IN_PLAIN):
             self._end(block or self._before)
-            return True
-        text = self._before + block
-        return self._are_all_simple(text) or self._are_followed_in(text)
+        else:
+            text = self._before + block
+            if not (self._are_all_simple(text) or self._are_followed_in(text)):
+                begin = len(self._before)
+                fault = _begin(self._delimiter).match(text, text.startswith(_AT_START))
+                self.line += text.count(b"\n", begin, fault.end() if fault else begin)
+                return False
+        self.line += block.count(b"\n")
+        return True
 
     def _are_all_simple(self, text: bytes) -> bool:
         """Return whether all quotes delimit well-formed values; then their neighbours decide."""
@@ -103,33 +99,16 @@ class ClosingQuotes:
         return bool(right.all())
 
     def _are_followed_in(self, text: bytes) -> bool:
-        match = _rest(self._delimiter).match(text, text.startswith(_AT_START))
-        if match:
-            self._end_by(match)
-        return match is not None
-
-    def _are_followed_by_rows(self, text: bytes) -> bool:
-        pattern = _row(self._delimiter)
-        end = int(text.startswith(_AT_START))
-        while end < len(text):
-            match = pattern.match(text, end)
-            if match is None:
-                return False
-            self._end_by(match)
-            end, raw = match.end(), match.group()
-            self._is_in_row |= raw not in _LINE_ENDS
-            if match["line_end"]:
-                self._rows += self._is_in_row
-                self._is_in_row = False
-        return True
-
-    def _end_by(self, match: re.Match[bytes]) -> None:
+        match = _whole(self._delimiter).match(text, text.startswith(_AT_START))
+        if match is None:
+            return False
         if match["open"] is not None:
             self._before = _IN_QUOTED
         elif match["closed"] is not None:
             self._before = _CLOSED
         else:
-            self._end(match.string[match.end() - 1 : match.end()])
+            self._end(text)
+        return True
 
     def _end(self, text: bytes) -> None:
         """Store the state after a text that ends outside of quotes."""
@@ -137,34 +116,21 @@ class ClosingQuotes:
 
 
 @cache
-def _rest(delimiter: str) -> re.Pattern[bytes]:
-    """Return a pattern that matches a text to its end unless it has a fault."""
-    return re.compile(_fields(delimiter, rb'[^"]*+') + rb"(?:\Z|" + _cut(delimiter) + rb")")
-
-
-@cache
-def _row(delimiter: str) -> re.Pattern[bytes]:
-    """Return a pattern that matches a complete or truncated row unless it has a fault."""
-    line_end = rb"(?P<line_end>\r\n?|\n)"
-    cut = _cut(delimiter)
-    return re.compile(
-        _fields(delimiter, rb'[^"\r\n]*+') + rb"(?:" + line_end + rb"|\Z|" + cut + rb")"
-    )
-
-
-def _fields(delimiter: str, between: bytes) -> bytes:
-    """Return the pattern of fields up to a truncated value, without backtracking."""
+def _begin(delimiter: str) -> re.Pattern[bytes]:
+    """Return the pattern of a text up to a fault or a truncated value, without backtracking."""
     ends = re.escape(delimiter.encode()) + rb"\r\n"
     quoted = rb"(?<=[" + ends + rb'])(?:"[^"]*+")++(?=[' + ends + rb"])"
     plain = rb"(?<![" + ends + rb'"])"[^' + ends + rb"]*+"
-    return rb"(?:" + between + rb"(?:" + quoted + rb"|" + plain + rb"))*+" + between
+    return re.compile(rb'(?:[^"]*+(?:' + quoted + rb"|" + plain + rb'))*+[^"]*+')
 
 
-def _cut(delimiter: str) -> bytes:
-    """Return the pattern of a quoted value at the end of a text, open or possibly closed."""
+@cache
+def _whole(delimiter: str) -> re.Pattern[bytes]:
+    """Return the pattern of a text without a fault; its last value can be truncated."""
     start = rb"(?<=[" + re.escape(delimiter.encode()) + rb"\r\n])"
     is_open = rb'(?P<open>(?:"[^"]*+")*+"[^"]*+\Z)'
-    return start + rb"(?:" + is_open + rb'|(?P<closed>(?:"[^"]*+")++\Z))'
+    cut = start + rb"(?:" + is_open + rb'|(?P<closed>(?:"[^"]*+")++\Z))'
+    return re.compile(_begin(delimiter).pattern + rb"(?:\Z|" + cut + rb")")
 
 
 T = TypeVar("T")
@@ -262,14 +228,13 @@ class CsvReader:
         )
 
     def _look_at_quotes(self) -> Callable[[bytes], None]:
-        quotes = ClosingQuotes(self._feed.delimiter, counts_rows=not self._use_threads)
+        quotes = ClosingQuotes(self._feed.delimiter)
 
         def look(block: bytes) -> None:
             if not quotes.are_followed(block):
-                number = None if self._use_threads else str(quotes.row + 1)
                 raise _rejected(
                     "text after a closing quote",
-                    f"a quoted value that continues after its quote {_row_number(number)}",
+                    f"a quoted value that continues after its quote near line {quotes.line}",
                     f"{self._feed.delimiters} or line ends behind closing quotes",
                     'Write quotes inside of quoted values twice (""), and put the file back.',
                 )

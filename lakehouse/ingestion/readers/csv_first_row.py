@@ -5,6 +5,7 @@ Therefore the number of fields is checked first.
 """
 
 import re
+from codecs import BOM_UTF8
 
 from lakehouse.errors import FileRejected
 from lakehouse.ingestion.readers.csv_header import expected_header
@@ -14,7 +15,6 @@ from lakehouse.tables.quoting import shown
 
 MORE_COLUMNS = 1000
 """How many undeclared columns a file may have."""
-BOM = b"\xef\xbb\xbf"
 _REPLACED = "\ufffd"
 _SAVE_AS_UTF8 = "Save it as UTF-8 and put it back."
 _SEPARATOR_LINE = re.compile(rb'("?sep=."?[,;|\t]*)[\r\n]', re.IGNORECASE)
@@ -22,7 +22,7 @@ _SEPARATOR_LINE = re.compile(rb'("?sep=."?[,;|\t]*)[\r\n]', re.IGNORECASE)
 
 def header_names(feed: Feed, head: bytes) -> tuple[str, ...]:
     """Return the column names in the first row of a file's first megabyte."""
-    text = head.removeprefix(BOM)
+    text = head.removeprefix(BOM_UTF8)
     if not text.strip():
         raise FileRejected(
             "an empty file",

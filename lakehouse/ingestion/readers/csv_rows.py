@@ -5,8 +5,8 @@ from codecs import BOM_UTF8
 from collections.abc import Iterator
 from functools import cache, partial
 
-from lakehouse.ingestion.readers.byte_source import Readable
-from lakehouse.ingestion.readers.row_bytes import Row, RowBytes
+from lakehouse.ingestion.readers.byte_source import Readable, read_head
+from lakehouse.ingestion.readers.row_bytes import Row, RowBytes, rest_of
 
 LONGEST_ROW_BYTES = 16 << 20
 """The block size with one thread, which limits the length of a row."""
@@ -30,7 +30,7 @@ def csv_row_bytes(delimiter: str = ",") -> RowBytes:
 def csv_rows(content: Readable, delimiter: str = ",") -> Iterator[Row]:
     """Yield all bytes of a file in order, row by row, with at most one row and block in memory."""
     pattern = row_pattern(delimiter)
-    pending, number, is_over = _without_mark(content), 0, False
+    pending, number, is_over = read_head(content), 0, False
     if pending.startswith(BOM_UTF8):
         yield Row(None, BOM_UTF8)
         pending = pending.removeprefix(BOM_UTF8)
@@ -48,7 +48,7 @@ def csv_rows(content: Readable, delimiter: str = ",") -> Iterator[Row]:
         pending = pending[end:]
         if len(pending) > _MOST_PENDING_BYTES:
             yield Row(None, pending, is_rest=True)
-            yield from _rest(content)
+            yield from rest_of(content)
             return
     if pending:
         yield _last(pending, number, pattern)
@@ -81,13 +81,6 @@ def _field(delimiter: str) -> re.Pattern[bytes]:
     return re.compile(quoted + rb"([^" + mark + rb"\r\n]*+)(" + mark + rb")?+")
 
 
-def _without_mark(content: Readable) -> bytes:
-    first = b""
-    while len(first) < len(BOM_UTF8) and (block := content.read(len(BOM_UTF8) - len(first))):
-        first += block
-    return first
-
-
 def _is_complete(text: bytes, end: int, is_over: bool) -> bool:
     """Return whether a row is complete: a line feed may follow a carriage return."""
     return is_over or end < len(text) or text.endswith(b"\n")
@@ -97,8 +90,3 @@ def _last(raw: bytes, number: int, pattern: re.Pattern[bytes]) -> Row:
     """Return bytes without a final line end: the last row, or an unclosed quote."""
     is_closed = pattern.fullmatch(raw + b"\n") is not None
     return Row(number, raw) if is_closed else Row(None, raw, is_rest=True)
-
-
-def _rest(content: Readable) -> Iterator[Row]:
-    while block := content.read(_READ_BYTES):
-        yield Row(None, block, is_rest=True)

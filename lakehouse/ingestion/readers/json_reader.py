@@ -12,14 +12,14 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 from lakehouse.errors import FileRejected
 from lakehouse.ingestion.readers.arrow_types import column_types, require_declared
 from lakehouse.ingestion.readers.byte_source import Readable, Writable
 from lakehouse.ingestion.readers.compression import reject_damaged
 from lakehouse.ingestion.readers.csv_header import plan_header
-from lakehouse.ingestion.readers.row_bytes import RemovedRows, Row, RowBytes
+from lakehouse.ingestion.readers.row_bytes import RemovedRows, RowBytes, rest_of
 from lakehouse.tables import types
 from lakehouse.tables.feed import Feed
 from lakehouse.tables.quoting import quoted
@@ -168,7 +168,6 @@ def _rejected(reason: str, found: str, expected: str) -> FileRejected:
 Convert = Callable[[Any], Any]
 _BATCH_ROWS = 4096
 _BATCH_CHARACTERS = 4 << 20
-_READ_BYTES = 1 << 20
 Record = dict[str, Any]
 
 
@@ -383,9 +382,4 @@ def write_json_without(content: Readable, removed: RemovedRows, target: Writable
 
 def json_row_bytes(_: str = ",") -> RowBytes:
     """Return how an unreadable file is searched: as text without rows."""
-    return RowBytes(_rest, lambda _: [])
-
-
-def _rest(content: "Readable | BinaryIO") -> Iterator[Row]:
-    while block := content.read(_READ_BYTES):
-        yield Row(None, block, is_rest=True)
+    return RowBytes(rest_of, lambda _: [])

@@ -1,10 +1,10 @@
 """Read the rows of a Parquet file, in the types that the feed declares."""
 
-from collections.abc import Callable, Iterator
-from typing import IO, TYPE_CHECKING, Any, BinaryIO, TypeVar
+from collections.abc import Iterator
+from functools import partial
+from typing import IO, TYPE_CHECKING, Any, BinaryIO
 
-from lakehouse.errors import FileRejected
-from lakehouse.ingestion.readers.arrow_types import TypedReader
+from lakehouse.ingestion.readers.arrow_types import TypedReader, reject_damaged_file
 from lakehouse.ingestion.readers.byte_source import Readable, spooled
 from lakehouse.ingestion.readers.row_bytes import RemovedRows
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyarrow.parquet import ParquetFile
 
-T = TypeVar("T")
+_call = partial(reject_damaged_file, "Parquet")
 _BATCH_ROWS = 8192
 _WRITTEN_ROWS = 1 << 16
 
@@ -28,7 +28,7 @@ class ParquetReader(TypedReader):
         batches = self._file.iter_batches(
             _BATCH_ROWS, columns=fields, use_threads=self._use_threads
         )
-        while (batch := call_parquet(lambda: next(batches, None))) is not None:
+        while (batch := _call(lambda: next(batches, None))) is not None:
             yield [batch.column(field) for field in fields]
 
 
@@ -36,7 +36,7 @@ def open_parquet(file: "IO[bytes] | BinaryIO") -> "ParquetFile":
     """Open a seekable file."""
     from pyarrow import parquet
 
-    return call_parquet(
+    return _call(
         lambda: parquet.ParquetFile(
             file,
             pre_buffer=False,
@@ -44,27 +44,6 @@ def open_parquet(file: "IO[bytes] | BinaryIO") -> "ParquetFile":
             coerce_int96_timestamp_unit="us",
             page_checksum_verification=True,
         )
-    )
-
-
-def call_parquet(read: Callable[[], T]) -> T:
-    """Call a function and reject the file if Arrow cannot read it; system errors are raised."""
-    import pyarrow as pa
-
-    try:
-        return read()
-    except pa.ArrowNotImplementedError:
-        found = "one with a type, a codec or an encoding that Arrow does not read"
-    except (pa.ArrowException, OSError, ValueError) as error:
-        if isinstance(error, OSError) and error.errno is not None:
-            raise
-        found = "one that is damaged, cut off or encrypted"
-    # Raised outside of the handler: the original error may contain a value.
-    raise FileRejected(
-        "not a readable Parquet file",
-        found=found,
-        expected="a complete Parquet file, as its name says",
-        next_step="Write the file again and put it back.",
     )
 
 

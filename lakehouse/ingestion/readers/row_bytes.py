@@ -45,3 +45,9 @@ class RowBytes:
                 yield bytes(block)
                 block.clear()
         yield bytes(block)
+
+
+def rest_of(content: Readable) -> Iterator[Row]:
+    """Yield the remaining bytes of a file, which cannot be divided into rows."""
+    while block := content.read(_BLOCK_BYTES):
+        yield Row(None, block, is_rest=True)

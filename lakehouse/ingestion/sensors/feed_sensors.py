@@ -15,7 +15,7 @@ from lakehouse.ingestion.sensors.run_requests import (
     describe_unfinished,
     make_requests,
 )
-from lakehouse.ingestion.skipped_entries import left_hidden_files, report_passed_over
+from lakehouse.ingestion.skipped_entries import report_passed_over
 from lakehouse.orchestration.asset_keys import ALL_ASSETS, FEED_TAG
 from lakehouse.orchestration.dagster_internals import graph_of_repository
 from lakehouse.orchestration.deployment import open_engine
@@ -177,8 +177,7 @@ class FeedAutomation:
             lambda: not describe_unfinished(instance, self.feed), seconds, _RUN_POLL_SECONDS
         )
         waiting = list_waiting(self.feed, store)
-        not_taken = (*waiting.passed_over, *left_hidden_files(self.feed, store))
-        for warning in report_passed_over(settings, self.feed, not_taken):
+        for warning in report_passed_over(settings, self.feed, waiting.passed_over):
             context.log.warning(warning)
         decided = requests.decide(instance, graph, engine, waiting, datetime.now(UTC))
         # A shared sensor of an earlier configuration may have reported this feed.

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -27,7 +27,7 @@ from lakehouse.ingestion.sensors.run_requests import (
     make_requests,
     state_tables,
 )
-from lakehouse.ingestion.skipped_entries import left_hidden_files, report_passed_over
+from lakehouse.ingestion.skipped_entries import report_passed_over
 from lakehouse.orchestration.asset_keys import ALL_ASSETS, FEED_TAG, FEEDS_SENSOR
 from lakehouse.orchestration.dagster_internals import graph_of_repository
 from lakehouse.orchestration.deployment import open_engine
@@ -63,8 +63,6 @@ _CATALOG_SECONDS = 10.0
 paid requests.
 """
 _NAMED_FEEDS = 5
-_HIDDEN_EVERY = timedelta(minutes=10)
-"""How often an inbox with entries is searched for hidden files."""
 
 
 def feed_definitions(
@@ -126,10 +124,6 @@ class _FeedState:
     """Why no run is requested, unless nothing is needed."""
     tables: Sequence[str] = ()
     """The tables whose state determines what is stale."""
-    reported_at: datetime | None = None
-    """When skipped entries were last reported."""
-    has_hidden: bool = False
-    """Whether the inbox contained a hidden file."""
     has_fresh: bool = False
     """Whether the check saw new files that are still being written."""
 
@@ -332,14 +326,11 @@ class _Poll:
             waiting = list_waiting_now(feed, self.store)
         else:
             waiting = Waiting(missing=self.store.missing(feed.inbox))
-        if waiting != feed_state.waiting or self._is_report_due(feed_state, is_occupied):
+        if waiting != feed_state.waiting:
             feed_state.has_fresh = bool(waiting.unsettled)
-            hidden = left_hidden_files(feed, self.store) if is_occupied else ()
-            not_taken = (*waiting.passed_over, *hidden)
-            for warning in report_passed_over(self.settings, feed, not_taken):
+            for warning in report_passed_over(self.settings, feed, waiting.passed_over):
                 self.context.log.warning(warning)
-            feed_state.has_hidden = bool(hidden)
-            feed_state.waiting, feed_state.reported_at = waiting, self.now
+            feed_state.waiting = waiting
         state = (
             waiting,
             [self.locations.get(table) for table in feed_state.state_tables(self.graph)],
@@ -348,12 +339,6 @@ class _Poll:
         if feed_state.settled_at == state:
             return []
         return self._requests(feed_state, waiting, state)
-
-    def _is_report_due(self, feed_state: _FeedState, is_occupied: bool) -> bool:
-        if not is_occupied:
-            return feed_state.has_hidden
-        since = feed_state.reported_at
-        return since is None or self.now - since >= _HIDDEN_EVERY
 
     def _requests(
         self, feed_state: _FeedState, waiting: Waiting, state: object

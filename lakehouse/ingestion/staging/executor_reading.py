@@ -1,6 +1,5 @@
 """Read delivered files on Spark executors, if they are many or large."""
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,11 +28,6 @@ LEAST_FILES = 200
 """Above either limit, executors are worth their start time of a few seconds."""
 _GROUP_BYTES = 64 << 20
 _GROUP_FILES = 100
-_MISSING = re.compile(
-    r"No module named '[^']*'|Cannot run program \"[^\"]*\""
-    # Messages of the `python` wrapper in an archive; see `lakehouse.spark.executor_archive`.
-    r"|No python\d\.\d+ is on the PATH of [^\n]*"
-)
 
 
 @dataclass(frozen=True)
@@ -126,8 +120,7 @@ def _outcomes(session: "SparkSession", task: ExecutorTask) -> Reading:
         if has_spark_exited(error):
             # The driver could not land what it reads.
             raise
-        missing = _MISSING.search(str(error))
-        return Reading(remark=_cannot(missing[0] if missing else one_line(error).rstrip(".")))
+        return Reading(remark=_cannot(one_line(error).rstrip(".")))
     outcomes = [FileOutcome.from_json(row["outcome"]) for row in rows if not row["is_problem"]]
     problems = [row["outcome"] for row in rows if row["is_problem"]]
     which = "some of the files" if outcomes else "the files"

@@ -8,8 +8,8 @@ import dagster as dg
 
 from lakehouse.errors import UsageError
 from lakehouse.iceberg.catalog.engine import Engine
-from lakehouse.iceberg.read.quarantined_rows import quarantined_keys, quarantined_values
-from lakehouse.iceberg.read.stale_partitions import partitions_of_quarantined_keys
+from lakehouse.iceberg.read.quarantined_rows import quarantined_keys
+from lakehouse.iceberg.read.stale_partitions import quarantined_values
 from lakehouse.orchestration.asset_keys import asset_key, table_name
 from lakehouse.orchestration.asset_specs import inputs_of
 from lakehouse.orchestration.dagster_internals import asset_graph
@@ -176,6 +176,5 @@ def _runs(engine: Engine, graph: "AssetGraph", table: IcebergTable) -> list[Pend
     assert table.overwritten_by is not None
     keys = definition.get_partition_keys()
     values = quarantined_values(engine, table, inputs)
-    values |= partitions_of_quarantined_keys(engine, table)
     holding = keys_holding(definition, keys, values, table.column(table.overwritten_by).type)
     return downstream.partition_runs(engine, [table], definition, {table.name: holding})
