@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, WeakSet
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
-import lakehouse
 from lakehouse.settings import Settings
 from lakehouse.settings.project_file import find_project_file
 from lakehouse.spark.executor_configuration import send_archive
@@ -196,10 +195,10 @@ def send_project(session: "SparkSession", settings: Settings) -> None:
 
 def package_zip(settings: Settings) -> Path:
     """Return a zip of this package, in the cache or in this process's temporary folder."""
-    root = Path(lakehouse.__file__).parent
+    root = Path(__file__).parents[1]
     modules = sorted(root.rglob("*.py"))
     files = {path.relative_to(root.parent).as_posix(): path.read_bytes() for path in modules}
-    name = _zip_name(lakehouse.__name__, files)
+    name = _zip_name(root.name, files)
     cached = settings.cache_dir / "packages" / name
     if cached.is_file():
         return cached
