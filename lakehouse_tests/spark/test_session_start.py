@@ -183,7 +183,7 @@ def test_a_start_that_failed_leaves_no_jvm_and_the_next_is_its_own(home):
     )
 
     assert done.returncode == 0, done.stderr
-    failed = "True Let LAKEHOUSE_DRIVER_HOST be an address of this machine,"
+    failed = "True Correct that setting"
     assert done.stdout.splitlines() == [failed, failed, "[Row(id=1)]", "1"]
 
 
