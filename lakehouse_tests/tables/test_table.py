@@ -38,6 +38,14 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"partitioning": ["days(ts)"]},
         "partitioning names ts; expected columns among id",
     ),
+    "a transform that does not fit": (
+        {"partitioning": ["days(note)"]},
+        "partitioning has days(note), and note is string; days takes date, timestamp",
+    ),
+    "a partition of structs": (
+        {"columns": columns(s="struct<a:int>"), "partitioning": ["s"]},
+        "s is struct<a:int>; expected a column without",
+    ),
     "an unknown sort column": (
         {"sort_order": ["x desc"]},
         "sort_order names x; expected columns among id, note.",
