@@ -58,6 +58,7 @@ _HASHED = (
     "run_id",
     "previous_hash",
 )
+"""Columns of the hash of a row; another column would make all existing rows look changed."""
 
 
 @dataclass(frozen=True)
