@@ -29,7 +29,7 @@ _MARKUP = re.compile(r"(?<=\])(?=\()|(?<=@)(?=\w)|(?<=<)(?=[\w/!@#:&])")
 or `<url|text>`: chat services have no common escape character, and apprise undoes some.
 """
 _INVISIBLE = "\u2060"
-_TOPIC = re.compile(r"^arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_.-]+$")
+_TOPIC = re.compile(r"^arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]+$")
 _LONGEST_SUBJECT = 100
 
 

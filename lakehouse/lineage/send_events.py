@@ -87,7 +87,7 @@ class EventLog:
         """
         busy = LakehouseError(
             f"{self.path} was locked by another process for {_LOCK_SECONDS:.0f} s.",
-            next_step="The next write of the table emits the event.",
+            next_step="No later write emits the event.",
         )
         return file_lock(self.folder / "write.lock", _LOCK_SECONDS, busy)
 

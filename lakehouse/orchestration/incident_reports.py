@@ -103,6 +103,7 @@ def _add(settings: Settings, note: Note) -> None:
         remembered = [
             one
             for one in notes
-            if one is last[one.report.key] or note.at - one.at < _REMEMBERED
+            if (one is last[one.report.key] and not one.resolved)
+            or note.at - one.at < _REMEMBERED
         ]
         write_json(reports_file(settings), [*remembered, note], list[Note], indent=1)

@@ -211,7 +211,7 @@ class Settings:
 
     @property
     def openlineage_file(self) -> Path:
-        """The file of OpenLineage events: the setting, or the default in the home."""
+        """The file of OpenLineage events."""
         return self.home / "openlineage.jsonl"
 
     @property

@@ -134,8 +134,11 @@ def _base_of(file: Path) -> Path:
 
 
 def _class_path_of(file: Path) -> str:
-    note = file.with_suffix(".json")
-    content = json.loads(note.read_text(encoding="utf-8")) if note.is_file() else {}
+    try:
+        content = json.loads(file.with_suffix(".json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        # The archive is made again.
+        return ""
     return str(content.get("class_path", ""))
 
 

@@ -135,9 +135,12 @@ def _data_files(package: Path, patterns_of: Mapping[str, Sequence[str]]) -> Iter
     if package == _OWN_FOLDER:
         yield from (path for path in package.rglob("*") if path.suffix in _OWN_DATA_SUFFIXES)
         return
-    for patterns in patterns_of.values():
-        for pattern in patterns:
-            yield from package.rglob(pattern)
+    for name, patterns in patterns_of.items():
+        of_all = name in ("", "*")
+        folder = package if of_all else package.parent.joinpath(*name.split("."))
+        if folder.is_relative_to(package):
+            for pattern in patterns:
+                yield from folder.rglob(pattern) if of_all else folder.glob(pattern)
 
 
 _DIGITS = 16

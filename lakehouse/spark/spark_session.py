@@ -137,12 +137,12 @@ def _forget_ended(key: tuple[str, str]) -> None:
 
 def page_of_process(settings: Settings) -> str:
     """Return the URL of this process's Spark UI on a cluster; empty if it has none."""
+    session = next(iter(_sessions.values()), None)
+    if session is None or not settings.is_on_cluster:
+        return ""
     from pyspark.sql.utils import is_remote
 
-    session = next(iter(_sessions.values()), None)
-    if session is None or not settings.is_on_cluster or is_remote():
-        return ""
-    return session.sparkContext.uiWebUrl or ""
+    return "" if is_remote() else session.sparkContext.uiWebUrl or ""
 
 
 def open_platform_session(catalog: Catalog) -> "tuple[SparkSession, Catalog]":

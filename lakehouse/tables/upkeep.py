@@ -91,7 +91,7 @@ class Upkeep:
 def duration_text(span: timedelta) -> str:
     """Return a duration in words: `12 hours`, `1 day`, `1.5 days`."""
     number, noun = (span / _DAY, "day") if span >= _DAY else (span / timedelta(hours=1), "hour")
-    text = f"{number:.3g}"
+    text = f"{round(number, 2):g}"
     return f"{text} {noun}" if text == "1" else f"{text} {noun}s"
 
 

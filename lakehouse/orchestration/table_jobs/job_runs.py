@@ -148,29 +148,29 @@ def wait_for_end(
         return _poll(client, job_name, run_id, log)
     except (dg.DagsterExecutionInterruptedError, KeyboardInterrupt):
         log.warning(f"{run_id} is stopped, and its end is awaited; another interrupt gives up.")
-        answer = client.batch_stop_job_run(JobName=job_name, JobRunIds=[run_id])
-        if errors := answer.get("Errors"):
-            log.warning(f"Glue did not stop {run_id}, stop it in its console: {errors}")
-        else:
-            _poll(client, job_name, run_id, log)
+        _poll(client, job_name, run_id, log, is_stopping=True)
         raise
 
 
-def _poll(client: Any, job_name: str, run_id: str, log: logging.Logger) -> Exception | None:
+def _poll(
+    client: Any, job_name: str, run_id: str, log: logging.Logger, *, is_stopping: bool = False
+) -> Exception | None:
     answered_at = time.monotonic()
     is_outage_reported = False
     while time.monotonic() - answered_at < _UNKNOWN_SECONDS:
         try:
             run = client.get_job_run(JobName=job_name, RunId=run_id)["JobRun"]
+            if run["JobRunState"] in _FINAL_STATES:
+                return _failure(run_id, run)
+            answered_at = time.monotonic()
+            if is_stopping:
+                # Repeated until the end, since a request can be denied, such as by a rate limit.
+                client.batch_stop_job_run(JobName=job_name, JobRunIds=[run_id])
         except Exception as error:
             # Network or AWS outage: the run continues, and so does the lock of its table.
             if not is_outage_reported:
                 log.warning(f"AWS did not answer about {run_id}, which is retried: {error}")
             is_outage_reported = True
-        else:
-            if run["JobRunState"] in _FINAL_STATES:
-                return _failure(run_id, run)
-            answered_at = time.monotonic()
         time.sleep(_POLL_SECONDS)
     return RuntimeError(f"the state of the run {run_id} is unknown, and it can continue")
 

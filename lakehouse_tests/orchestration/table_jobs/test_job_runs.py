@@ -20,7 +20,7 @@ OUTAGE = OSError("no network")
 @dataclass
 class Glue:
     answers: list[Any]
-    stop_errors: list[Any] = field(default_factory=list)
+    failing_stops: int = 0
     stops: list[str] = field(default_factory=list)
 
     def get_job_run(self, **_: Any) -> dict[str, Any]:
@@ -31,7 +31,9 @@ class Glue:
 
     def batch_stop_job_run(self, JobName: str, JobRunIds: list[str]) -> dict[str, Any]:  # noqa: N803
         self.stops += JobRunIds
-        return {"Errors": self.stop_errors}
+        if len(self.stops) <= self.failing_stops:
+            raise OUTAGE
+        return {"Errors": []}
 
 
 def test_an_outage_does_not_end_the_wait():
@@ -46,15 +48,23 @@ def test_an_interrupt_stops_the_run_and_waits_for_its_end():
 
     with pytest.raises(KeyboardInterrupt):
         wait_for_end(glue, "shop", "jr", LOG)
-    assert (glue.stops, glue.answers) == (["jr"], ["STOPPED"])
+    assert (glue.stops, glue.answers) == (["jr", "jr"], ["STOPPED"])
 
 
-def test_a_stop_that_glue_rejects_is_logged(caplog):
-    glue = Glue([KeyboardInterrupt(), "RUNNING"], [{"ErrorCode": "Throttling"}])
+def test_a_stop_is_repeated_until_the_run_has_ended():
+    glue = Glue([KeyboardInterrupt(), "RUNNING", "RUNNING", "STOPPED"], failing_stops=1)
 
     with pytest.raises(KeyboardInterrupt):
         wait_for_end(glue, "shop", "jr", LOG)
-    assert "Throttling" in caplog.text
+    assert (glue.stops, glue.answers) == (["jr", "jr"], ["STOPPED"])
+
+
+def test_another_interrupt_gives_up():
+    glue = Glue([KeyboardInterrupt(), "RUNNING", KeyboardInterrupt(), "STOPPED"])
+
+    with pytest.raises(KeyboardInterrupt):
+        wait_for_end(glue, "shop", "jr", LOG)
+    assert glue.answers == ["STOPPED"]
 
 
 def test_a_run_of_unknown_state_is_given_up(monkeypatch):
