@@ -17,7 +17,7 @@ INSTALLED_DEV := $(VENV)/.installed-dev
 WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest
 # Each measures one thing, and says which in its first line; the results are in benchmarks/results.
-BENCHMARKS ?= write row_level delete_and_upsert small_files rules bnpl feeds erasure graph start event_log idle gaps \
+BENCHMARKS ?= write row_level delete_and_upsert small_files rules bnpl feeds erasure graph start idle gaps \
 	warm try refresh kept_rows tables executors requests
 # conftest.py orders the files; without this option, xdist would start the longest ones last.
 PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder

@@ -91,6 +91,7 @@ COLLECTED = {
     "quality/source_rows_check.py:_of_their_files.collect": FEW_OR_OTHERWISE,
     # By PyIceberg.
     "iceberg/write/append_without_spark.py:has_run.to_arrow": "at most one row",
+    "cli/tables/read_table_status.py:failed_shares.to_arrow": OWN_LOG,
     "upkeep/upkeep_records.py:past_upkeep.to_arrow": OWN_LOG,
     "quality/metrics/anomaly_check.py:recent_metrics.to_arrow": OWN_LOG,
     "privacy/audit_chain.py:verify_chain.to_arrow": "a few rows for each request of a person",

@@ -22,13 +22,15 @@ def declared_tables(state: State, names: tuple[str, ...]) -> "list[IcebergTable]
     """Return the named tables, or all; with the columns that files of feeds added."""
     from lakehouse.ingestion.staged_frame import plan_landing_table
 
+    wanted = [state.declared_table(name).name for name in names or sorted(state.declared)]
     declared = dict(state.declared)
     for feed in state.feeds.values():
-        if feed.table in declared:
-            table, _ = plan_landing_table(feed, declared[feed.table], state.engine.catalog)
+        table = declared.get(feed.table)
+        if table and {table.name, table.quarantine and table.quarantine.name} & {*wanted}:
+            table, _ = plan_landing_table(feed, table, state.engine.catalog)
             quarantines = [table.quarantine] if table.quarantine else []
             declared |= {planned.name: planned for planned in (table, *quarantines)}
-    return [declared[state.declared_table(name).name] for name in names or sorted(declared)]
+    return [declared[name] for name in wanted]
 
 
 _TYPED = "lakehouse.typed"
@@ -101,12 +103,13 @@ def future_timestamp(option: str, text: str, now: datetime) -> datetime:
         else:
             timestamp = datetime.fromisoformat(text)
         is_future = timestamp > now
+        timestamp = timestamp.astimezone(UTC)
     except (ValueError, OverflowError, TypeError) as error:
         # A timestamp without an offset cannot be compared.
         raise UsageError(f"{option} is {text!r}; {_EXPECTED}.") from error
     if not is_future:
         raise UsageError(f"{option} is {text!r}, which is past; {_EXPECTED}.")
-    return timestamp.astimezone(UTC)
+    return timestamp
 
 
 _BYTE_ORDER_MARK = "\ufeff"

@@ -209,7 +209,7 @@ def _select_delivery(
     if len(meant) != 1:
         listed = "; ".join(
             f"{content.short_sha256} of {content.at:%Y-%m-%d %H:%MZ} with {content.rows:,} rows"
-            for content in known
+            for content in known[-20:]
         )
         raise UsageError(
             f"{len(meant)} deliveries of {source_file!r} have a hash that starts with"

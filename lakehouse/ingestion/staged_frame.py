@@ -31,7 +31,9 @@ def read_staged_rows(
         file_name_sql = "substring_index(input_file_name(), '/', -1)"
     in_files = [column for column in columns if column.name != _HASH]
     schema = ", ".join(f"{identifier(column.name)} {column.type}" for column in in_files)
-    staged = spark.read.schema(schema).options(**rows.spark_options).parquet(rows.uri)
+    # A file that was removed since its rows were counted must be an error.
+    options = {**rows.spark_options, "ignoreMissingFiles": "false"}
+    staged = spark.read.schema(schema).options(**options).parquet(rows.uri)
     if is_shared(delivery):
         names_sql = ", ".join(literal(file.name) for file in delivery.files)
         staged = staged.where(f"{file_name_sql} IN ({names_sql})")

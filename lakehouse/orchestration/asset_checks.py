@@ -53,7 +53,7 @@ def check_specs(table: "IcebergTable", implied: Sequence[Rule] = ()) -> list[dg.
             blocking=rule.can_block,
             metadata={
                 "on_failure": rule.on_failure,
-                **CheckMetadata(predicate=rule.sql).to_metadata(),
+                **CheckMetadata(predicate=_predicate(rule)).to_metadata(),
             },
         )
         for rule in (*checked_rules(table), *implied)
@@ -146,12 +146,17 @@ def is_of_quarantine(
     return published is not None and published.run_id == run_id and not is_error
 
 
+def _predicate(rule: Rule) -> str:
+    # The identity of a cast is shorter than its SQL.
+    return rule.predicate() if rule.cast else rule.sql
+
+
 def _metadata(result: RuleResult, evaluated: Evaluated) -> dict[str, Any]:
     values = _row_counts(result) if result.rule.bounds is None else _measured_value(result)
     return replace(
         values,
         total_rows=result.total_rows,
-        predicate=result.rule.sql,
+        predicate=_predicate(result.rule),
         evaluated=evaluated.what,
         snapshot_id=evaluated.snapshot_id,
         partitions=tuple(evaluated.partitions),

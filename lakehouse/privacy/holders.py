@@ -18,7 +18,6 @@ from typing import TypeVar
 from lakehouse.errors import LakehouseError
 from lakehouse.iceberg.erasure.suppression_list import RowTimestamp
 from lakehouse.tables.column import Column
-from lakehouse.tables.declaration import OnErasure
 from lakehouse.tables.feed import Feed
 from lakehouse.tables.person import Origin, Origins, Person, Sources, names_of, origins_of
 from lakehouse.tables.table import IcebergTable
@@ -43,7 +42,6 @@ class Holder:
     """The column that identifies the person of a row; None without a subject, or with another
     one.
     """
-    on_erasure: OnErasure
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -164,7 +162,7 @@ def _subject(
         if ids or personal:
             rows = [column for column in (*ids, *personal) if column.name == table.subject]
             row_column = rows[0] if rows else None
-            holders.append(Holder(name, ids, personal, row_column, table.on_erasure))
+            holders.append(Holder(name, ids, personal, row_column))
     # A former name can be that of another column today: both are searched for the same values.
     names = [_names(tables, origins, one) for one in personal_kinds]
     columns = sorted(origin.column for origin in kind)

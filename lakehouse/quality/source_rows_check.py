@@ -124,7 +124,9 @@ def _with_place(
     engine: Engine, target: IcebergTable, rows: "DataFrame", of_these: str
 ) -> "DataFrame":
     def marked(stored: "DataFrame", mark: str) -> "DataFrame":
-        return stored.where(of_these).selectExpr(ROW_ID, f"true AS {mark}").distinct()
+        # Rows without a source must not match each other.
+        of_files = stored.where(of_these).dropna(subset=_SOURCE)
+        return of_files.selectExpr(ROW_ID, f"true AS {mark}").distinct()
 
     joined = rows.join(marked(read_main(engine, target.name), "__clean"), "__is", "left")
     quarantined = cleared = superseded = "false"

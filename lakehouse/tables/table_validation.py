@@ -20,6 +20,11 @@ def check_subject(table: TableDeclaration, own_of_quarantine: Collection[str]) -
             f"{table.name} has the subject {table.subject} and no_subject={reason!r}; expected"
             " a subject, or the reason why no column identifies a person."
         )
+    if table.subject is not None and table.on_erasure == "keep":
+        raise DeclarationError(
+            f"{table.name} has the subject {table.subject} and on_erasure='keep'; expected it"
+            " without: rows of an erased person always go."
+        )
     if table.quarantining_rules:
         _check_quarantine(table, own_of_quarantine)
 
@@ -161,6 +166,11 @@ def _check_refused_share(table: TableDeclaration) -> None:
     if share is not None and not 0 <= share <= 1:
         raise DeclarationError(
             f"{table.name}: max_refused_share is {share!r}; expected a share from 0 to 1."
+        )
+    if share is not None and not table.quarantining_rules:
+        raise DeclarationError(
+            f"{table.name} has max_refused_share, and none of its rules quarantines rows.",
+            next_step="Use on_failure='quarantine' in a rule on rows, or leave the share out.",
         )
 
 

@@ -49,6 +49,7 @@ def table_with_quarantine(state: State, name: str) -> "IcebergTable":
 
 
 _SAMPLED = 5
+_SHOWN_COUNTS = 40
 _COUNTS = ("by", "name", "rows", "first_refused_at", "last_refused_at")
 
 
@@ -232,7 +233,10 @@ def _shown(counts: "QuarantinedRows", rows: Sequence[Mapping[str, Any]]) -> Iter
     if not counts.rows:
         yield f"{counts.table}: no row is in quarantine."
         return
-    yield table(columns_named(_COUNTS, numbers=("rows",)), [*_counts(counts)])
+    by, more = [*_counts(counts)], ""
+    if len(by) > _SHOWN_COUNTS:
+        more = f"{_SHOWN_COUNTS} of {len(by):,} rows; --format csv has all"
+    yield table(columns_named(_COUNTS, numbers=("rows",)), by[:_SHOWN_COUNTS], footer=more)
     if rows:
         yield ""
         values = [[plain_json(value) for value in row.values()] for row in rows]

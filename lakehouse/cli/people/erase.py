@@ -228,7 +228,7 @@ def _complaints(erasure: "Erasure") -> Iterator[str]:
         yield from erasure.failed_search.as_text().splitlines()[:1]
         yield from erasure.failed_search.obstacles
         yield (
-            "Repair or remove a delivered file that is named above, declare the personal columns of"
-            " its feed, or empty it by its key or SHA-256: lakehouse erase --request"
+            "If a delivered file is named above: repair or remove it, declare the personal"
+            " columns of its feed, or empty it by its key or SHA-256: lakehouse erase --request"
             f" {erasure.request.request_id} --erase-whole FILE"
         )

@@ -28,7 +28,7 @@ def docs(state: State, out: str | None, opens: bool) -> None:
     """Make a static site of the tables, for those who only read.
 
     The site has an index by layer, and a page for each table with its contract: columns, owner,
-    lineage, rules and results, freshness, rows and size, quarantine, open incidents, upkeep, and
+    lineage, rules and results, freshness, rows and size, quarantine, open incidents, and
     how to read it. It works from a folder or a web server, contains no scripts, external requests
     or row values, and needs no JVM. A second run writes only changes.
     """
@@ -54,6 +54,5 @@ def _make(state: State, out: str | None) -> "PublishedSite":
 
 
 def _open(place: str) -> None:
-    uri = place if "://" in place else Path(place).as_uri()
-    if not webbrowser.open(uri):
+    if "://" in place or not webbrowser.open(Path(place).as_uri()):
         conclude((), [f"No browser was found; open {place} in one."], success=False)

@@ -92,7 +92,7 @@ def describe_python(settings: Settings) -> str:
         return f"{cluster.executor_python} of each worker (LAKEHOUSE_EXECUTOR_PYTHON)"
     if settings.spark_remote:
         return "that of the Spark server"
-    return f"{cluster.pyspark_python or 'python3'} of each worker's PATH"
+    return f"{cluster.pyspark_python or 'python3'} of each worker"
 
 
 PYTHON_VERSIONS = ((3, 11), (3, 14))

@@ -141,9 +141,8 @@ def _print_next_steps(plan: "FeedPlan", paths: Sequence[Path]) -> None:
     )
     click.echo("Next:")
     click.echo(f"  lakehouse plan {plan.bronze} {plan.silver}")
-    places = sorted({path.parent for path in paths}) if len(paths) > 1 else paths
-    for place in places:
-        click.echo(f"  lakehouse ingest {plan.name} --path {shell_word(str(place))}")
+    for path in paths:
+        click.echo(f"  lakehouse ingest {plan.name} --path {shell_word(str(path))}")
     gold = f"gold.{plan.name}_{'daily' if plan.days else 'report'}"
     click.echo(f"  lakehouse new table {gold} --from {plan.silver}")
 

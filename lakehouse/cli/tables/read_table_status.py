@@ -1,17 +1,27 @@
-"""Table states for `lakehouse status` from metadata and Dagster's storage; no JVM, no scan."""
+"""States and trends of tables for `lakehouse status`, from metadata and Dagster's storage."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from lakehouse.alerts.table_states import WORST_FIRST
+from lakehouse.errors import TableUnreadable
+from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.iceberg.evolve.planning import plan
+from lakehouse.iceberg.metadata.snapshots import History
+from lakehouse.iceberg.metadata.time_series import (
+    Point,
+    Series,
+    bytes_over_time,
+    rows_over_time,
+)
 from lakehouse.orchestration.runs.older_code import code_of_tables
+from lakehouse.project import MONITORING
+from lakehouse.quality.metrics.metric import FAILED_FRACTION, NO_ANOMALY
 from lakehouse.site.facts import Outcome, TableFacts
 
 if TYPE_CHECKING:
-    from lakehouse.iceberg.catalog.catalog import Catalog
     from lakehouse.orchestration.dagster_internals import AssetGraph
     from lakehouse.orchestration.runs.older_code import TableCode
 
@@ -91,7 +101,7 @@ class TableStatus:
 
 
 def statuses_of(
-    tables: Mapping[str, TableFacts], catalog: "Catalog", graph: "AssetGraph"
+    tables: Mapping[str, TableFacts], catalog: Catalog, graph: "AssetGraph"
 ) -> list[TableStatus]:
     """Return the statuses of tables, the worst first."""
     declared = {name: facts.declared for name, facts in tables.items() if facts.declared}
@@ -108,7 +118,7 @@ def statuses_of(
     )
 
 
-def _pending(facts: TableFacts, catalog: "Catalog") -> Sequence[str]:
+def _pending(facts: TableFacts, catalog: Catalog) -> Sequence[str]:
     if facts.declared is None or (facts.exists and facts.metadata is None):
         return ()
     changes = plan(facts.declared, facts.metadata, catalog.iceberg)
@@ -116,3 +126,58 @@ def _pending(facts: TableFacts, catalog: "Catalog") -> Sequence[str]:
         *(step.description for step in changes.steps),
         *(f"denied: {change}" for change in changes.denied),
     )
+
+
+_WINDOW = timedelta(days=90)
+
+
+@dataclass(frozen=True)
+class TableTrend:
+    """The rows and bytes of a table over time, and the share of rows, 0 to 1, that failed the
+    worst check.
+    """
+
+    rows: Series
+    size_bytes: Series
+    failed_share: Series
+
+
+def read_trends(
+    catalog: Catalog, histories: Iterable[History], now: datetime
+) -> dict[str, TableTrend]:
+    """Return the trends by table: of retained snapshots, and of checks of the last 90 days."""
+    try:
+        shares = failed_shares(catalog, now - _WINDOW)
+    except (TableUnreadable, OSError):
+        # `status` reports the damage, and the snapshots are still useful.
+        shares = {}
+    return {
+        history.table: TableTrend(
+            rows_over_time(history),
+            bytes_over_time(history),
+            tuple(shares.get(history.table, ())),
+        )
+        for history in histories
+    }
+
+
+def failed_shares(catalog: Catalog, since: datetime) -> dict[str, list[Point]]:
+    """Return by table the largest failed share of each hour, of all checks except the anomaly
+    check.
+    """
+    import pyarrow.compute as pc
+
+    if not catalog.has(MONITORING.metrics):
+        return {}
+    where = (
+        f"measured_at >= '{since.isoformat()}' AND metric LIKE '{FAILED_FRACTION}.%'"
+        f" AND metric != '{FAILED_FRACTION}.{NO_ANOMALY}'"
+    )
+    fields = ("table_name", "metric", "value", "measured_at")
+    measured = catalog.load(MONITORING.metrics).scan(where, selected_fields=fields).to_arrow()
+    hours = pc.floor_temporal(measured["measured_at"], unit="hour")
+    grouped = measured.append_column("hour", hours).group_by(["table_name", "hour"])
+    shares: dict[str, list[Point]] = {}
+    for row in grouped.aggregate([("value", "max")]).sort_by("hour").to_pylist():
+        shares.setdefault(row["table_name"], []).append((row["hour"], row["value_max"]))
+    return shares

@@ -282,5 +282,5 @@ def _explained(state: State, number: int, total: int) -> Iterator[None]:
         missing = missing_table(error)
         if missing:
             # Fails with a similar name, as other commands do.
-            state.existing_table(missing.name)
+            state.existing_table(missing)
         raise LakehouseError(f"{which}{one_line(error)}") from error

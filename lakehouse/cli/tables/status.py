@@ -1,7 +1,7 @@
 """`lakehouse status`: lists the tables and their states; no JVM."""
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakehouse.cli.call_context import State, command
-from lakehouse.cli.output.cell_values import columns_named
+from lakehouse.cli.output.cell_values import columns_named, utc_seconds
 from lakehouse.cli.output.printing import complain, conclude, count, printable, table
 from lakehouse.cli.output.record_output import print_records, table_or_json
 from lakehouse.cli.output.table_layout import terminal_width
@@ -17,9 +17,88 @@ from lakehouse.storage.byte_sizes import size_text
 
 if TYPE_CHECKING:
     from lakehouse.alerts.incidents import Incident
-    from lakehouse.cli.tables.read_table_status import TableStatus
+    from lakehouse.cli.tables.read_table_status import TableStatus, TableTrend
     from lakehouse.site.facts import Outcome
     from lakehouse.site.read_feeds import FeedWarnings
+
+
+BLOCKS = "▁▂▃▄▅▆▇█"
+_NO_VALUE = "·"
+"""Not a space, which would allow a line break."""
+
+
+def sparkline(values: Sequence[float | None], *, lowest: float | None = None) -> str:
+    """Return one character per value, scaled from `lowest` or the minimum to the maximum."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return ""
+    low = min(known) if lowest is None else lowest
+    high = max(known)
+
+    def block(value: float) -> str:
+        if high <= low:
+            return BLOCKS[0 if lowest is not None else len(BLOCKS) // 2]
+        level = int((value - low) / (high - low) * len(BLOCKS))
+        return BLOCKS[min(level, len(BLOCKS) - 1)]
+
+    return "".join(_NO_VALUE if value is None else block(value) for value in values)
+
+
+_INTERVALS = 24
+_NUMBERS = ("rows", "size", "failed")
+
+
+def trend_record(trend: "TableTrend | None") -> dict[str, Any]:
+    """Return the JSON record of a trend: timestamps and values, oldest first."""
+    if trend is None:
+        return {"rows": [], "bytes": [], "failed_share": []}
+    return {
+        "rows": [[at, int(value)] for at, value in trend.rows],
+        "bytes": [[at, int(value)] for at, value in trend.size_bytes],
+        "failed_share": [[at, float(value)] for at, value in trend.failed_share],
+    }
+
+
+def trend_table(trends: "Mapping[str, TableTrend]") -> str:
+    """Return a table with the current numbers and a sparkline of each; all have the same scale."""
+    from lakehouse.tables.upkeep import duration_text
+
+    names = ("table", "rows", "rows over time", "size", "size over time")
+    columns = columns_named((*names, "failed", "failed over time"), numbers=_NUMBERS)
+    times = []
+    for trend in trends.values():
+        for series in (trend.rows, trend.size_bytes, trend.failed_share):
+            times += [at for at, _ in series]
+    begin, end = (min(times), max(times)) if times else (datetime.now(UTC),) * 2
+    rows = [_row(name, trend, (begin, end)) for name, trend in sorted(trends.items())]
+    mark = duration_text((end - begin) / _INTERVALS)
+    footer = (
+        f"{count(len(rows), 'table')}, {utc_seconds(begin)} to {utc_seconds(end)};"
+        f" a mark is {mark}"
+    )
+    return table(columns, rows, footer=footer)
+
+
+def _row(name: str, trend: "TableTrend", bounds: tuple[datetime, datetime]) -> list[str]:
+    from lakehouse.iceberg.metadata.time_series import values_per_interval
+
+    rows, sizes, shares = (
+        values_per_interval(series, *bounds, _INTERVALS, is_kept=is_kept)
+        for series, is_kept in (
+            (trend.rows, True),
+            (trend.size_bytes, True),
+            (trend.failed_share, False),
+        )
+    )
+    return [
+        name,
+        f"{trend.rows[-1][1]:,.0f}" if trend.rows else "",
+        sparkline(rows),
+        size_text(int(trend.size_bytes[-1][1])) if trend.size_bytes else "",
+        sparkline(sizes),
+        f"{trend.failed_share[-1][1]:.2%}" if trend.failed_share else "",
+        sparkline(shares, lowest=0.0),
+    ]
 
 
 _WIDTH = 120
@@ -27,8 +106,9 @@ _WIDTH = 120
 
 
 @command("status")
+@click.option("--trend", is_flag=True, help="Show trends instead.")
 @table_or_json
-def status(state: State, form: str) -> None:
+def status(state: State, trend: bool, form: str) -> None:
     """List the tables and their states, the worst first.
 
     States: damaged, blocked (a run was blocked, and a new run would be too), failed (its last run
@@ -37,9 +117,15 @@ def status(state: State, form: str) -> None:
 
     Below the table: failed checks and warnings, quarantined rows, pending changes, feeds with
     rejected files or a stopped sensor, and open incidents. JSON has more.
+
+    --trend shows rows, sizes, and the highest share of rows that failed a check, as one character
+    per interval of the retained snapshots or up to 90 days; JSON has the numbers.
     """
     with state.progress("Reading the tables' metadata"):
         tables, feeds = _read_tables(state)
+    if trend:
+        _print_trends(state, tables, form)
+        return
     incidents = _open_incidents(state)
     if form == "json":
         warnings: dict[str, list[str]] = {}
@@ -72,6 +158,19 @@ def _wrapped(line: str) -> str:
         break_long_words=False,
         break_on_hyphens=False,
     )
+
+
+def _print_trends(state: State, tables: "Sequence[TableStatus]", form: str) -> None:
+    from lakehouse.cli.tables.read_table_status import read_trends
+
+    histories = {one.facts.name: one.facts.history for one in tables if one.facts.history}
+    with state.progress("Reading what was measured"):
+        trends = read_trends(state.engine.catalog, histories.values(), datetime.now(UTC))
+    if form == "json":
+        names = (one.facts.name for one in tables)
+        print_records({"table": name, **trend_record(trends.get(name))} for name in names)
+    else:
+        click.echo(trend_table(trends))
 
 
 def _read_tables(state: State) -> "tuple[Sequence[TableStatus], FeedWarnings]":

@@ -207,23 +207,10 @@ def line_of(error: BaseException) -> int | None:
     return int(match[1]) if match else None
 
 
-@dataclass(frozen=True)
-class MissingTable:
-    """A missing table of a query, and its position in the query."""
-
-    name: str
-    place: str
-
-
-def missing_table(error: BaseException) -> MissingTable | None:
+def missing_table(error: BaseException) -> str | None:
     """Return the missing table that an error reports; None for other errors."""
     missing = _NO_TABLE.search(str(error))
-    if missing is None:
-        return None
-    at = _PLACE.search(str(error))
-    # Here Spark counts columns from 0.
-    where = f" (line {at[1]}, position {int(at[2]) + 1})" if at else ""
-    return MissingTable(missing[1].replace("`", ""), where)
+    return missing[1].replace("`", "") if missing else None
 
 
 def is_of_query(error: BaseException) -> bool:

@@ -127,10 +127,9 @@ def _has_unpublished(table: IcebergTable, target: History, quarantined: History)
     computed_at = []
     for snapshot in target.line:
         commit = snapshot.commit
-        if commit and commit.inputs == marks:
+        if commit and commit.inputs == marks and commit.kind == "write":
             published.add(commit.run_id)
-            if commit.kind == "write":
-                computed_at.append(snapshot.committed_at)
+            computed_at.append(snapshot.committed_at)
     decided_until = min if table.overwritten_by else max
     floor = decided_until(computed_at, default=target.main.committed_at)
     return any(

@@ -112,7 +112,7 @@ def reject_damaged_file(kind: str, read: Callable[[], T]) -> T:
     """
     try:
         return read()
-    except FileRejected:
+    except (FileRejected, MemoryError):
         raise
     except Exception as error:
         # The readers raise arbitrary exceptions for damaged files.
