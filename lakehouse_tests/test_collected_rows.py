@@ -65,6 +65,7 @@ COLLECTED = {
     ),
     "quality/row_accounting.py:_count.collect": "a row for each outcome",
     "quality/source_rows_check.py:count_places.collect": "a row for each place",
+    "quality/source_rows_check.py:_sums.first": ONE_ROW,
     "spark/spark_session.py:collect_garbage.collect": ONE_ROW,
     "spark/connect_server.py:iceberg_version.collect": ONE_ROW,
     "cli/project/doctor_checks.py:_read.collect": "one row, staged to see whether a server reads it",
@@ -89,6 +90,7 @@ COLLECTED = {
     "iceberg/write/row_versions.py:_partitions_of.collect": FEW_OR_OTHERWISE,
     "ingestion/delivery_decisions.py:_landed.collect": "a row for each content of one name",
     "quality/source_rows_check.py:_of_their_files.collect": FEW_OR_OTHERWISE,
+    "quality/source_rows_check.py:_sums_of_files.collect": FEW_OR_OTHERWISE,
     # By PyIceberg.
     "iceberg/write/append_without_spark.py:has_run.to_arrow": "at most one row",
     "cli/tables/read_table_status.py:failed_shares.to_arrow": OWN_LOG,

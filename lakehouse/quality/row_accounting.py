@@ -82,7 +82,7 @@ def _has_erasure_since(source: History, snapshot_id: int) -> bool:
 
 OUTCOMES = ("clean", "quarantined", "superseded", "pending", "lost")
 """Outcomes of a row. For a pending row, another version arrived that is not computed yet."""
-ROW_ID = "struct(xxhash64(_source_file, _source_sha256) AS file, _source_row AS row) AS __is"
+_IS = "struct(xxhash64(_source_file, _source_sha256) AS file, _source_row AS row) AS __is"
 """A compact row identity: a hash of its file, and its row number."""
 _ANYWHERE = "true"
 _NEWEST = "__newest_"
@@ -176,7 +176,7 @@ def _without_erased(
     """Return the lost rows that do not belong to erased data subjects; None without an erasure."""
     if not may_have_erased(engine, source, suppressed):
         return None
-    rows = read(engine, source).selectExpr("*", ROW_ID)
+    rows = read(engine, source).selectExpr("*", _IS)
     matching = rows.join(lost_rows.select("__is"), "__is", "left_semi")
     kept = without_erased(engine, source, matching, suppressed)
     return lost_rows.join(kept.select("__is"), "__is", "left_semi")
@@ -185,7 +185,7 @@ def _without_erased(
 def _removed_rows(
     engine: Engine, target: IcebergTable, before_id: int, within: str | None
 ) -> "DataFrame":
-    current = read_main(engine, target.name).where(within or "true").selectExpr(ROW_ID)
+    current = read_main(engine, target.name).where(within or "true").selectExpr(_IS)
     before = _row_keys(target, read(engine, Pin(target.name, before_id), within))
     return before.join(current, "__is", "left_anti")
 
@@ -222,7 +222,7 @@ def _row_keys(target: IcebergTable, delivered: "DataFrame") -> "DataFrame":
         # The function may derive the column from others; then its value is unknown here.
         value = identifier(known) if known in delivered.columns else "CAST(NULL AS string)"
         newest.append(f"{value} AS {identifier(_NEWEST + name)}")
-    return delivered.selectExpr(*source, *key_terms(target, delivered), *newest, ROW_ID)
+    return delivered.selectExpr(*source, *key_terms(target, delivered), *newest, _IS)
 
 
 def _newest(target: IcebergTable, rows: "DataFrame") -> dict[str, str]:
@@ -238,7 +238,7 @@ def _newest(target: IcebergTable, rows: "DataFrame") -> dict[str, str]:
 def _existing(engine: Engine, target: IcebergTable, within: str) -> "DataFrame":
     versions = declared_versions(target)
     order = order_sql({_NEWEST + name: identifier(name) for name in versions.newest})
-    columns = [*map(identifier, versions.of), f"{order} AS __existing", ROW_ID]
+    columns = [*map(identifier, versions.of), f"{order} AS __existing", _IS]
     return read_main(engine, target.name).where(within).selectExpr(*columns)
 
 
@@ -267,7 +267,7 @@ def _with_outcome(
     existing = _existing(engine, target, within)
     # A row may be quarantined several times, but counts once.
     quarantined = read_main(engine, target.quarantine.name).selectExpr(
-        ROW_ID, "true AS __quarantined"
+        _IS, "true AS __quarantined"
     )
     if not read_history(engine, target.quarantine.name).is_empty:
         quarantined = quarantined.distinct()
@@ -290,7 +290,7 @@ def _with_outcome(
     # The second search may find the remaining rows elsewhere.
     cleared = read_cleared(engine, target) if within == _ANYWHERE else None
     if cleared is not None:
-        known = cleared.selectExpr(ROW_ID, "true AS __cleared").distinct().alias("c")
+        known = cleared.selectExpr(_IS, "true AS __cleared").distinct().alias("c")
         joined = joined.join(known, expr("s.__is = c.__is"), "left")
         when_cleared = "WHEN __cleared THEN 'cleared'"
     # Cast late, for few rows: casting timestamps is the most expensive part.

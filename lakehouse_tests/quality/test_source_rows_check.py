@@ -1,5 +1,6 @@
 """The default check that counts the outcome of each source row."""
 
+from collections import Counter
 from dataclasses import replace
 
 import dagster as dg
@@ -8,6 +9,7 @@ import pytest
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.read.inputs import Input, incremental, latest
 from lakehouse.iceberg.rules.rows import castable
+from lakehouse.iceberg.values.write_result import Pin
 from lakehouse.iceberg.write.user_removals import clear_quarantine
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
@@ -17,7 +19,7 @@ from lakehouse.orchestration.runs.run_in_process import materialize
 from lakehouse.orchestration.runs.run_result import CheckResult, RunResult
 from lakehouse.quality import source_rows_check
 from lakehouse.quality.row_accounting import NAME
-from lakehouse.quality.source_rows_check import default_checks
+from lakehouse.quality.source_rows_check import Read, count_places, default_checks
 from lakehouse.settings import Settings
 from lakehouse.tables.table import (
     Append,
@@ -163,3 +165,22 @@ def test_a_row_that_was_cleared_is_counted_as_that(
     run(engine, settings)
     everything = {"clean": 2, "superseded": 1, "cleared": 1}
     assert counted(run(engine, settings, alone=True)) == (True, everything)
+
+
+@pytest.mark.spark
+def test_rows_that_are_all_there_are_looked_for_by_sums_alone(
+    embedded_engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where one of them is another, each row is looked for."""
+    engine = embedded_engine
+    landed = write(engine, DELIVERED, delivery(engine, "a", [("1", "ann"), ("2", "bob")]))
+    write(engine, COPIES, lambda: engine.spark.table(engine.catalog.sql_name(DELIVERED.name)))
+    reads = [Read(Pin(DELIVERED.name, landed.snapshot_id))]
+    monkeypatch.setattr(source_rows_check, "_MANY_ROWS", 2)
+    for few_files in (1000, 0):
+        with monkeypatch.context() as patched:
+            patched.delattr(source_rows_check, "_with_place")
+            patched.setattr(source_rows_check, "_FEW_FILES", few_files)
+            assert +Counter(count_places(engine, COPIES, reads)) == {"clean": 2}
+    engine.sql(f"UPDATE {engine.catalog.sql_name(COPIES.name)} SET _source_row = 2")
+    assert +Counter(count_places(engine, COPIES, reads)) == {"clean": 1, "left_out": 1}
