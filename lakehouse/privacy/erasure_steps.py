@@ -104,8 +104,9 @@ def identify(erasure: Erasure) -> None:
         erasure.persons = sealed.people
         return
     erasure.note_places(tuple(unread_tables(erasure.erasable)))
-    if erasure.record.unattended:
+    if unattended := erasure.record.unattended:
         # Tables that cannot be searched can contain them.
+        erasure.move("exception", unreachable=[Unreachable(one.place) for one in unattended])
         erasure.is_stopped = True
         return
     erasure.move("not_found")

@@ -4,12 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.rules.rows import not_null
 from lakehouse.iceberg.values.write_result import Outcome
 from lakehouse.iceberg.write.write_audit_publish import write
-from lakehouse.tables.table import Column, IcebergTable
+from lakehouse.tables.table import IcebergTable
 from lakehouse_tests.iceberg.declarations import (
     DAYS,
     EVENTS,
@@ -79,13 +78,3 @@ def test_of_an_append_the_rows_that_are_new(embedded_engine: Engine) -> None:
     )
 
     assert done.profile == {"measured_rows": 2, "null_fraction.v": 0.5, "distinct_count.v": 1}
-
-
-def test_a_column_that_spark_cannot_compare_is_rejected() -> None:
-    with pytest.raises(DeclarationError, match=r"marks is profiled, and is map<string,int>"):
-        IcebergTable(
-            "silver.x",
-            "",
-            [Column("marks", "map<string,int>", profiled=True)],
-            write=EVENTS.write,
-        )

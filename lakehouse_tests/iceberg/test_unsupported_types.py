@@ -99,10 +99,9 @@ def test_files_that_it_names_are_no_ones_to_remove(beside: Engine) -> None:
 
 @unit
 @pytest.mark.parametrize("kind", ["variant", "array<variant>", "struct<a:variant>"])
-def test_a_declaration_of_a_variant_is_rejected_with_what_to_declare(kind: str) -> None:
-    with pytest.raises(DeclarationError, match="Declare string for a VARIANT") as raised:
+def test_a_declaration_of_a_variant_is_rejected(kind: str) -> None:
+    with pytest.raises(DeclarationError, match=r"Column event: .* is not a column type"):
         Column("event", kind)
-    assert str(raised.value).startswith(f"Column event: {kind!r} is not a column type")
 
 
 @glue_in_test_all

@@ -36,7 +36,7 @@ def test_who_is_nowhere_else_is_not_said_to_be_unknown(there: Home) -> None:
     nobody = Named("customer_id", "123456789")
 
     asked = there.erase(nobody)
-    assert (asked.request.state, asked.is_stopped) == ("requested", True)
+    assert (asked.request.state, asked.is_stopped) == ("exception", True)
     assert [place.place for place in asked.record.unattended] == [PLACE]
     assert there.erase(is_elsewhere_done=True).request.state == "not_found"
 

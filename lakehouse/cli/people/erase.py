@@ -192,12 +192,6 @@ def _state(erasure: "Erasure") -> str:
         return f"{name} is verified: nothing of it is left, and its values are destroyed."
     if request.state == "not_found":
         return f"{name}: not found. Nothing holds who was named; this is recorded."
-    if request.state == "requested" and erasure.is_stopped:
-        return (
-            f"{name}: nothing that was looked at holds who was named, and the places above were not"
-            " looked through. Once those who own them have seen to it: `lakehouse erase --request"
-            f" {name} --elsewhere-done`."
-        )
     if (
         request.state == "pending_physical"
         and request.physical_due_at
@@ -210,9 +204,9 @@ def _state(erasure: "Erasure") -> str:
         )
     if request.state == "exception" and not erasure.failed_search:
         return (
-            f"{name} is an exception: nothing is left here; others have to see to the places"
-            f" above until {request.due_at.date().isoformat()}, then `lakehouse erase --request"
-            f" {name} --elsewhere-done`."
+            f"{name} is an exception: nothing that was searched contains them. The owners of the"
+            f" places above must erase them there until {request.due_at.date().isoformat()}, then"
+            f" `lakehouse erase --request {name} --elsewhere-done`."
         )
     return f"{name} is {request.state}, and not proved."
 

@@ -157,7 +157,10 @@ def _copied(settings: Settings) -> Iterator[_Folder]:
     for folder in _folders(settings.home):
         if folder.name.startswith(_AD_HOC):
             files = _files_with_rows(folder)
-            changed_at = max([folder.stat().st_mtime, *files.values()])
+            try:
+                changed_at = max([folder.stat().st_mtime, *files.values()])
+            except FileNotFoundError:
+                continue
             age_seconds = time.time() - changed_at
             remove, is_busy = partial(_remove_folder, folder), age_seconds <= _AD_HOC_SECONDS
             yield _Folder(_name(settings, folder), len(files), remove, is_busy)

@@ -114,11 +114,16 @@ _MARGIN_BYTES = 4096
 """Read around a chunk, for values at its ends and the names of their columns."""
 
 
+_COMMON_NAMES = ("id", "key", "name", "value")
+"""Fields of many of Dagster's records, which identify no one there."""
+
+
 class ValueMasker:
     """Finds values that are distinctive anywhere, and others after the name of their column.
 
     :param shared: personal values that another person has too; they stay.
     :param masking_keys: the keys of masked samples; the masks of the values are erased too.
+    :param without: columns after whose names short values are not searched.
     """
 
     def __init__(
@@ -126,6 +131,7 @@ class ValueMasker:
         persons: Sequence[Person],
         shared: Collection[str],
         masking_keys: Collection[bytes],
+        without: Collection[str] = (),
     ) -> None:
         by_column = _values_by_column(persons)
         values = {value for texts in by_column.values() for value in texts} - {*shared}
@@ -138,7 +144,7 @@ class ValueMasker:
         self._short = [
             _named_value(column, texts & short_values)
             for column, texts in by_column.items()
-            if texts & short_values
+            if texts & short_values and column.lower() not in without
         ]
 
     def has_values(self, content: bytes) -> bool:
@@ -264,7 +270,7 @@ def scrub_places(
     masker = ValueMasker(people, shared, masking_keys_in_use(settings))
     places = list(remove_left_folders(settings, erased_at, is_dry=is_dry))
     # Before logs and alerts, which monitoring would write again from Dagster's records.
-    values = ValueMasker(people, shared, ())
+    values = ValueMasker(people, shared, (), without=_COMMON_NAMES)
     places += delete_dagster_records(settings, values.has_values, is_dry=is_dry)
     alert_files = [settings.home / FILE_NAME, state_file(settings), reports_file(settings)]
     for file in _home_files(settings, settings.home):

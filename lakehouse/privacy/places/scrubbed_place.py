@@ -6,9 +6,10 @@ from typing import Literal
 ERASED = "[erased]"
 """Replaces a value."""
 
-Outcome = Literal["erased", "removed", "busy", "not reached"]
+Outcome = Literal["erased", "removed", "kept", "busy", "not reached"]
 """`erased`: values were overwritten. `removed`: files were deleted. `busy`: another process uses
-it, and the next call does the rest. `not reached`: its operator has to erase it.
+it, and the next call does the rest. `not reached`: its operator has to erase it. `kept`: only in
+records of earlier versions.
 """
 
 
@@ -31,4 +32,4 @@ class ScrubbedPlace:
     @property
     def is_done(self) -> bool:
         """Whether the place contains nothing of the person any more, as far as is known."""
-        return self.outcome in ("erased", "removed")
+        return self.outcome in ("erased", "removed", "kept")

@@ -2,10 +2,12 @@
 
 import codecs
 import gzip
+import json
 import re
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterable, Mapping
+from decimal import Decimal
 from io import IOBase
 from typing import Any, BinaryIO, cast
 
@@ -31,6 +33,8 @@ def read_avro(file: BinaryIO, size_bytes: int, part: FilePart) -> None:  # noqa:
     reader = fastavro.block_reader(file)
     schema = cast(dict[str, Any], reader.writer_schema)
     is_manifest = "partition-spec" in reader.metadata
+    declared = json.loads(reader.metadata["schema"])["fields"] if is_manifest else ()
+    types = {field["id"]: str(field["type"]) for field in declared}
     is_manifest_list = schema.get("name") == "manifest_file"
     names = {
         field["name"]: part.column_name(field["name"], field.get("field-id"))
@@ -41,26 +45,32 @@ def read_avro(file: BinaryIO, size_bytes: int, part: FilePart) -> None:  # noqa:
         part.search_bytes(block.bytes_.getvalue())  # type: ignore[attr-defined]
         for record in cast(Iterable[dict[str, Any]], () if is_manifest_list else block):
             if is_manifest:
-                _add_entry(record["data_file"], part, fields)
+                _add_entry(record["data_file"], types, part, fields)
             elif isinstance(record, dict):
                 fields.add_row({names[name]: value for name, value in record.items()})
     fields.flush()
 
 
-def _add_entry(data_file: Mapping[str, Any], part: FilePart, fields: RecordFields) -> None:
+def _add_entry(
+    data_file: Mapping[str, Any], types: Mapping[int, str], part: FilePart, fields: RecordFields
+) -> None:
     """Add the partition and the bounds in an entry of a manifest."""
     fields.add_row(data_file["partition"])
     for name in ("lower_bounds", "upper_bounds"):
         # Avro stores a map with integer keys as a list of pairs.
         for pair in data_file.get(name) or ():
-            bound, column = pair["value"], part.fields.get(pair["key"], "")
-            for value in (
-                bound.decode("utf-8", "replace"),
-                int.from_bytes(bound, "little", signed=True),
-                # A decimal without a scale.
-                int.from_bytes(bound, "big", signed=True),
-            ):
-                fields.add_row({column: value})
+            bound = _bound(pair["value"], types.get(pair["key"], ""))
+            fields.add_row({part.fields.get(pair["key"], ""): bound})
+
+
+def _bound(content: bytes, kind: str) -> Any:
+    """Return a bound as a value of its type (Iceberg's specification, appendix D)."""
+    if kind in ("int", "long"):
+        return int.from_bytes(content, "little", signed=True)
+    if kind.startswith("decimal"):
+        scale = int(kind.rpartition(",")[2].rstrip(") "))
+        return Decimal(int.from_bytes(content, "big", signed=True)).scaleb(-scale)
+    return content.decode("utf-8", "replace")
 
 
 _MAGICS = (
@@ -153,7 +163,9 @@ def _decode(file: BinaryIO, size_bytes: int, kind: str, part: FilePart) -> None:
             for item in archive.infolist():
                 name = part.masked(item.filename)
                 with archive.open(item) as member:
-                    _inspect_unpacked(member, part.unpacked(f"zip {name}", item.filename))
+                    _inspect_unpacked(
+                        member, part.unpacked(f"zip {name}", f"{part.key}/{item.filename}")
+                    )
     elif kind in _NOT_DECODED:
         part.add_gap("not looked into", f"{kind}, which is not decoded")
     elif kind in _READERS:

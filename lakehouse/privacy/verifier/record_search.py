@@ -87,7 +87,8 @@ def read_json(file: BinaryIO, size_bytes: int, part: FilePart) -> None:
         content = text.read() if size_bytes <= MAX_JSON_BYTES else ""
         value = _parsed(content)
         fields.add(value)
-        lines = content.split("\n") if content and value is None else text
+        whole = iter(lambda: text.readline(MAX_JSON_BYTES + 1), "")
+        lines = content.split("\n") if content and value is None else whole
         for line in lines:
             if len(line) > MAX_JSON_BYTES:
                 raise ValueError(f"a line has more than {MAX_JSON_BYTES} characters")

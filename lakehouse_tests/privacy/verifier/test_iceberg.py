@@ -62,6 +62,17 @@ def test_a_row_is_found_in_data_files_and_bounds_of_manifests(tmp_path, catalog)
     assert ("id", "client", "column") in in_place(report, "manifest")
 
 
+def test_bounds_are_read_by_the_type_of_their_column(tmp_path, catalog):
+    schema = pa.schema([("client", pa.string()), ("mail", pa.string())])
+    location = f"file://{tmp_path}/warehouse/bronze/raw"
+    table = catalog.create_table("bronze.raw", schema, location)
+    table.append(pa.table({"client": ["1", "99"], "mail": [None, None]}, schema=schema))
+
+    # As integers, the bounds "1" and "99" would be 49 and 14649.
+    others = Person("customer_id", frozenset({"49", "14649"}), {})
+    assert searched(tmp_path, person=others).findings == ()
+
+
 def test_a_deleted_row_is_found_in_unreferenced_files(tmp_path, catalog):
     table = new_table(catalog, tmp_path)
     table.append(rows(47110815, 1))
