@@ -11,7 +11,7 @@ pytestmark = pytest.mark.unit
 
 def test_a_module_selects_the_tests_that_import_it() -> None:
     tests = reached_tests([Path("lakehouse/cli/tables/status.py")])
-    assert "lakehouse_tests/cli/test_status_state.py" in tests
+    assert "lakehouse_tests/cli/test_status_trend.py" in tests
     assert not any(test.startswith("lakehouse_tests/tables/") for test in tests)
 
 

@@ -84,4 +84,4 @@ def test_doctor_names_a_home_that_is_open_and_what_closes_it(settings) -> None:
         False,
         f"{settings.home} is open to other users (mode 755)",
     )
-    assert line.next_step == f"Run `chmod -R go-rwx {settings.home}`."
+    assert line.next_step == f"Run `chmod -R go-rw {settings.home}`."
