@@ -13,7 +13,6 @@ from lakehouse_tests.alerts.watch import Watch
 FRUITS = dg.AssetKey(["silver", "fruits"])
 GOLD = dg.AssetKey(["gold", "fruits"])
 WARNS = "silver.fruits: check length_fruit warns"
-FAILS = "silver.fruits: check unique_fruit failed"
 FAILED = "silver.fruits: the run failed"
 
 

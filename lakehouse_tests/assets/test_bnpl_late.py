@@ -1,25 +1,21 @@
 """Late, corrected and moved transactions recompute only the days that they touch."""
 
 import shutil
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import dagster as dg
 import pytest
 
 from lakehouse.assets.bronze.bnpl_transactions_raw import TABLE as RAW
-from lakehouse.iceberg.values.write_result import Outcome
 from lakehouse.ingestion.feed_runs import IngestResult
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.dagster_internals import events_of_run
-from lakehouse.orchestration.io_manager import IcebergIOManager
 from lakehouse.orchestration.runs.instance import open_instance
-from lakehouse.tables.table import IcebergTable
 from lakehouse_tests.assets.deliveries import (
     CLEAN,
     DAYS,
     HEADER,
     PROFILES,
-    QUARANTINE,
     SUMMARY,
     line,
     put,
@@ -116,86 +112,6 @@ def test_days_with_a_gap_are_one_run_that_leaves_the_days_between_as_they_are(
         assert materialized_days(five_days, result.runs[-1].run_id, table) == late
     assert materialized_days(five_days, result.runs[-1].run_id, PROFILES) == [None]
     assert len(clean(five_days)) == 12
-    assert five_days.ingest().runs == ()
-
-
-@pytest.mark.long
-def test_what_a_stopped_run_did_is_not_done_again(
-    five_days: Pipeline, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where silver had both days when the run was stopped, gold alone is computed."""
-    late = [DAYS[0], DAYS[3]]
-    summary = IcebergIOManager.write
-
-    def write(io: IcebergIOManager, table: IcebergTable, *given: Any, **named: Any) -> Outcome:
-        if table.name == SUMMARY:
-            raise RuntimeError("stopped")
-        return summary(io, table, *given, **named)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(IcebergIOManager, "write", write)
-        lines = [line(100 + n, day) for n, day in enumerate(late)]
-        assert not put(five_days, "late.csv", *lines, second=1).success
-    done = five_days.paths(CLEAN)
-
-    result = five_days.ingest()
-
-    assert result.success
-    assert (days_of(result, CLEAN), days_of(result, SUMMARY)) == ([], [late])
-    assert five_days.paths(CLEAN) == done
-    assert five_days.rows(f"SELECT sum(transactions) FROM {SUMMARY}") == [(12,)]
-
-
-@pytest.mark.long
-def test_a_version_with_another_day_moves_the_row(five_days: Pipeline) -> None:
-    moved = line(10, DAYS[4], customer=1, created=f"{DAYS[4]}T23:00:00+08:00")
-    assert days_of(put(five_days, "moved.csv", moved, second=1), CLEAN) == [[DAYS[1], DAYS[4]]]
-    assert clean(five_days)[10] == (DAYS[4], "10.00")
-    assert five_days.rows(
-        f"SELECT CAST(last_transaction_date AS STRING) FROM {PROFILES} WHERE customer_id = 1"
-    ) == [(DAYS[4],)]
-
-
-@pytest.mark.long
-def test_an_invalid_version_displaces_nothing_and_is_quarantined(five_days: Pipeline) -> None:
-    bad = put(five_days, "bad.csv", line(10, DAYS[1], amount="-1", at="13:00"), second=1)
-    assert bad.quarantined == {CLEAN: 1}
-    assert clean(five_days)[10] == (DAYS[1], "10.00")
-    assert five_days.rows(f"SELECT transaction_id, _reasons FROM {QUARANTINE}") == [
-        ("10", ["positive_amount"])
-    ]
-    assert put(five_days, "late.csv", line(99, DAYS[1]), second=2).quarantined == {}
-
-
-@pytest.mark.long
-def test_a_corrected_row_leaves_the_quarantine(five_days: Pipeline) -> None:
-    undated = line(50, "2999-01-01", customer=9, created=f"{DAYS[0]}T12:00:00+08:00")
-    bad = [undated, line(51, DAYS[0], amount="1.005"), line("", DAYS[0])]
-    put(five_days, "bad.csv", *bad, second=1)
-    assert five_days.rows(f"SELECT count(1) FROM {QUARANTINE}") == [(3,)]
-    good = [line(50, DAYS[3]), line(51, DAYS[0], amount="1.01")]
-    assert put(five_days, "good.csv", *good, second=2).success
-    assert five_days.rows(f"SELECT _source_file, _source_row FROM {QUARANTINE}") == [
-        ("bad.csv", 3)
-    ]
-    assert {50, 51} <= clean(five_days).keys()
-
-
-@pytest.mark.long
-def test_rows_without_a_day_are_quarantined_and_touch_no_day(five_days: Pipeline) -> None:
-    before = five_days.paths(CLEAN)
-    assert put(
-        five_days,
-        "undated.csv",
-        line(60, "soon", created=DAYS[0]),
-        line(61, "1999-12-31"),
-        second=1,
-    ).success
-    assert five_days.rows(f"SELECT transaction_id, _reasons FROM {QUARANTINE} ORDER BY 1") == [
-        ("60", ["castable_transaction_date"]),
-        ("61", ["date_in_range"]),
-    ]
-    assert five_days.paths(CLEAN) == before
     assert five_days.ingest().runs == ()
 
 

@@ -58,22 +58,6 @@ def test_nothing_is_owed_after_an_ingest(samples):
 
 
 @pytest.mark.long
-def test_the_same_content_put_back_changes_no_row_and_commits_nothing(samples):
-    fruits, _ = samples
-    before = fruits.snapshots()
-    fruits.put_samples()
-    result = fruits.ingest()
-
-    assert result.success
-    assert {asset.table: asset.status for asset in result.assets} == {
-        "bronze.raw_fruits": "unchanged",
-        "silver.fruits": "unchanged",
-    }
-    assert [asset.metadata["nr_rows"] for asset in result.assets] == [0, 0]
-    assert fruits.snapshots() == before
-
-
-@pytest.mark.long
 def test_a_merged_table_is_computed_in_full_by_hand(fruits):
     fruits.put("a.csv", "1,Apple,false", "2,Pear,false")
     fruits.put("b.csv", "3,Plum,false", second=1)

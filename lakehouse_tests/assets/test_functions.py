@@ -129,27 +129,6 @@ def test_today_begins_at_midnight_in_kuala_lumpur(
     assert reasons == ([] if is_accepted else [("date_in_range",)])
 
 
-@pytest.mark.long
-def test_a_version_of_another_day_displaces_the_row_that_stands(try_table: TryTable) -> None:
-    stands = {
-        "transaction_id": 1,
-        "amount": "5.00",
-        "transaction_date": "2026-03-01",
-        "created_at": "2026-03-01T04:00:00",
-    }
-    newer = delivered(1, "2026-03-02")
-    older = delivered(1, "2026-03-02", created_at="2026-02-28T12:00:00+08:00")
-
-    def days_with(arrived: dict[str, Any], day: str) -> list[Decimal]:
-        tried = try_table(bnpl_transactions_clean, [arrived], partitions=day, existing=[stands])
-        return [row["amount"] for row in tried.rows]
-
-    assert days_with(newer, "2026-03-01") == []
-    assert days_with(newer, "2026-03-02") == [Decimal("10.00")]
-    assert days_with(older, "2026-03-01") == [Decimal("5.00")]
-    assert days_with(older, "2026-03-02") == []
-
-
 def clean(
     customer: int, day: str, status: str = "APPROVED", amount: str = "10.00"
 ) -> dict[str, Any]:

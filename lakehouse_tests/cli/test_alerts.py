@@ -20,7 +20,6 @@ from lakehouse_tests.conftest import settings_at
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
-QUARANTINED = "silver.fruits: 1 row in quarantine"
 BLOCKED = "silver.fruits is blocked by rule excluded_fruit_in_any_spelling"
 
 
@@ -65,30 +64,6 @@ def blocked(lakehouse, home: Path, filled_by):
 
 
 @pytest.mark.long
-def test_quarantined_rows_are_an_incident_until_the_quarantine_is_empty(lakehouse, home):
-    run_round(home)
-    assert deliver(lakehouse, home, "1.csv", "x,Apple,false", "2,Pear,false") == 0
-    (alert,) = run_round(home)
-    assert alert.title == QUARANTINED
-    assert alert.lines[0] == "1 of 2 rows (50.00%), by rule: castable_id 1."
-    (newest,) = commands(alert, "lakehouse sql")
-    assert any("Apple" in line for line in lakehouse(*shlex.split(newest)).out)
-    assert lakehouse("check", "silver.fruits").code == 0
-    assert deliver(lakehouse, home, "2.csv", "3,Plum,false") == 0
-    assert lakehouse("reject", "2.csv", "--feed", "fruits", "--why", "by mistake").code == 0
-    assert deliver(lakehouse, home, "3.csv", "4,Fig,false") == 0
-    assert run_round(home) == []
-    status = lakehouse("status").out
-    assert any("1 row in quarantine" in line for line in status)
-    assert status[-1].startswith("1 incident open")
-    assert lakehouse("reject", "1.csv", "--feed", "fruits", "--why", "by mistake").code == 0
-    assert titles(run_round(home)) == [f"Resolved: {QUARANTINED}"]
-    assert not any(
-        "in quarantine" in line or "incident" in line for line in lakehouse("status").out
-    )
-
-
-@pytest.mark.long
 def test_a_blocked_table_sends_one_message_with_commands(blocked, home: Path) -> None:
     (alert,) = run_round(home)
     assert alert.title == BLOCKED
@@ -123,14 +98,6 @@ def test_a_publish_after_rejecting_the_file_resolves_a_blocked_table(blocked, ho
     assert blocked("reject", "banana.csv", "--feed", "fruits", "--why", "by mistake").code == 0
     assert run_round(home) == []
     assert deliver(blocked, home, "plum.csv", "4,Plum,false") == 0
-    assert titles(run_round(home)) == [f"Resolved: {BLOCKED}"]
-
-
-@pytest.mark.long
-def test_an_override_resolves_a_blocked_table(blocked, home: Path) -> None:
-    (alert,) = run_round(home)
-    (command,) = commands(alert, "lakehouse publish")
-    assert blocked(*shlex.split(command.replace("…", "'it is one'"))).code == 0
     assert titles(run_round(home)) == [f"Resolved: {BLOCKED}"]
 
 

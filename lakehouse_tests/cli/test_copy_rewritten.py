@@ -14,7 +14,7 @@ from lakehouse_tests.cli.conftest import Lakehouse
 from lakehouse_tests.conftest import on_aws, settings_at
 
 FEED = Feed("sales", ["id"], "bronze.sales")
-DELIVERED, REWRITTEN, REWRITTEN_AGAIN = "a" * 64, "b" * 64, "c" * 64
+DELIVERED, REWRITTEN = "a" * 64, "b" * 64
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 
 

@@ -22,9 +22,8 @@ MANY, A_RUN, THE_SPARK = 200, 0.05, 0.01
 def test_files_that_land_in_a_bucket_are_ingested(aws_settings: Settings) -> None:
     with Live(aws_settings) as live:
         address = aws_settings.endpoint_url or ""
-        live.start(
-            LAKEHOUSE_DEPLOYMENT="aws", LAKEHOUSE_BUCKET="lake", AWS_ENDPOINT_URL=address
-        )
+        place = {"LAKEHOUSE_DEPLOYMENT": "aws", "LAKEHOUSE_BUCKET": "lake"}
+        live.start(by_a_script=True, AWS_ENDPOINT_URL=address, **place)
         live.drop("1.csv", "1,Apple,false", "2,Pear,false")
         live.drop("2.csv", "3,Plum,false")
         live.wait_for_fruits("Apple", "Pear", "Plum")
@@ -35,6 +34,8 @@ def test_files_that_land_in_a_bucket_are_ingested(aws_settings: Settings) -> Non
         ]
         live.wait_for_an_empty_inbox()
         assert len(open_store(aws_settings).objects("archive/fruits/")) == 2
+        # Less than the timeouts for Dagster and Spark to exit.
+        assert live.end(signal.SIGTERM, seconds=25) == 130, live.dev.said
 
 
 def test_two_hundred_files_and_kills_at_random(settings: Settings) -> None:

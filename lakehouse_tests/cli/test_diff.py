@@ -2,7 +2,6 @@
 
 import pytest
 
-from lakehouse_tests.cli.conftest import put_fruits
 from lakehouse_tests.cli.outcomes import records
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
@@ -48,20 +47,6 @@ def test_the_summary_is_one_row_for_programs(lakehouse, sold):
         for one in records(lakehouse("history", "t.sold", "--format", "json"))
     ]
     assert found == {"from": ids[0], "to": ids[-1], "added": 1, "removed": 1, "changed": 1}
-
-
-@pytest.mark.long
-@pytest.mark.usefixtures("sample_fruits")
-def test_a_declared_table_is_compared_by_its_key(lakehouse, home):
-    put_fruits(home, "more.csv", "900,Zwetschge,false", "901,Apple,true")
-    assert lakehouse("ingest").code == 0
-    found = records(lakehouse("diff", "silver.fruits", "--format", "json"))
-    assert [
-        (one["change"], one["fruit"], one["id"]) for one in found if one["change"] != "before"
-    ] == [
-        ("after", "Apple", 901),
-        ("added", "Zwetschge", 900),
-    ]
 
 
 def test_personal_values_are_masked(lakehouse, monkeypatch):

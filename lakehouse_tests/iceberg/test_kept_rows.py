@@ -7,7 +7,6 @@ from pyspark.sql import DataFrame
 
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.commit import commit_retries
-from lakehouse.iceberg.read.inputs import incremental
 from lakehouse.iceberg.values.write_result import Published
 from lakehouse.iceberg.write import kept_rows
 from lakehouse.iceberg.write.kept_rows import keeping_rows, list_folders
@@ -16,10 +15,8 @@ from lakehouse.spark.s3a import s3a_options
 from lakehouse.storage.stores import open_store
 from lakehouse_tests.iceberg.declarations import (
     DELIVERED,
-    PEOPLE,
     content,
     delivery,
-    people,
     refs,
 )
 
@@ -88,23 +85,6 @@ def test_what_fails_leaves_no_rows_and_lets_the_next_one_look_again(
     assert staged_files(engine) == []
     (looked_at_again,) = list_folders(engine.store, engine.lock_dir)
     assert looked_at_again.is_left
-
-
-@pytest.mark.long
-def test_a_merge_and_its_quarantine_are_the_same(embedded_engine, on_a_cluster):
-    engine = embedded_engine
-    rows = [("1", "ann"), ("x", "bob"), ("3", None)]
-    write(engine, DELIVERED, delivery(engine, "a", rows))
-    write(engine, PEOPLE, people, {"delivered": incremental(DELIVERED.name)})
-    write(engine, DELIVERED, delivery(engine, "b", [("4", "ann"), ("5", "bob")]))
-    done = write(engine, PEOPLE, people, {"delivered": incremental(DELIVERED.name)})
-
-    assert isinstance(done, Published)
-    assert (done.inserted_rows, done.updated_rows) == (1, 1)
-    assert content(engine, PEOPLE.name, "id", "name") == [(4, "ann"), (5, "bob")]
-    # Of bob an accepted row came later.
-    assert content(engine, PEOPLE.quarantine.name, "_source_row") == [(3,)]
-    assert staged_files(engine) == []
 
 
 @pytest.mark.parametrize(("losses", "attempts"), [(3, 4), (4, None)])

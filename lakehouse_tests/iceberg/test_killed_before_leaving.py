@@ -121,20 +121,6 @@ def test_the_next_write_takes_out_what_a_killed_one_published(
     assert nothing_is_noted(delivered)
 
 
-def test_a_row_leaves_whose_correction_was_merged_by_a_killed_run(delivered: Engine) -> None:
-    table = of_mode(Merge(on=["name"]))
-    write(delivered, table, as_it_came, NEW_ROWS, Run("one"))
-    write(delivered, SOURCE, delivery(delivered, "b", [("2", "bob")]))
-    with pytest.raises(Killed):
-        write(dying(delivered), table, as_it_came, NEW_ROWS, Run("two"))
-    assert content(delivered, QUARANTINE, "id", "name") == BOTH
-
-    assert isinstance(write(delivered, table, as_it_came, NEW_ROWS, Run("three")), Unchanged)
-    assert content(delivered, table.name, "id", "name") == [(1, "ann"), (2, "bob")]
-    assert content(delivered, QUARANTINE, "id", "name") == [("x", "cat")]
-    assert nothing_is_noted(delivered)
-
-
 def test_a_row_leaves_whose_correction_the_table_had(delivered: Engine) -> None:
     """The killed run commits nothing, and notes how far it read."""
     table = replace(WITH_SOURCE, write=Merge(on=["name"]), columns=WITH_SOURCE.columns[:2])

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from lakehouse.iceberg.upkeep import expire_snapshots
-from lakehouse.privacy.erasure_search import search_again
 from lakehouse.settings import Settings
 from lakehouse_tests.privacy.an_erasure import (
     ANNA,
@@ -82,13 +81,3 @@ def test_where_the_data_was_before_is_searched_as_long_as_a_file_is_named_there(
 
     assert erasure.failed_search
     assert {Path(found.file).name for found in erasure.failed_search.findings} == {"lost.csv"}
-
-
-def test_it_is_searched_again_by_who_verifies_later(home: Home, elsewhere: Path) -> None:
-    move_data(home)
-    assert home.erase(*NAMED, now=True).request.state == "verified"
-    (elsewhere / "restored.csv").write_text(DELIVERED)
-
-    report = search_again(home.erasable, "R-1", NAMED)
-
-    assert {Path(found.file).name for found in report.findings} == {"restored.csv"}

@@ -16,10 +16,7 @@ from lakehouse.tables.person import Person
 from lakehouse_tests.assets.deliveries import (
     CLEAN,
     DAYS,
-    HEADER,
-    PROFILES,
     RAW,
-    SUMMARY,
     line,
     put,
 )
@@ -152,22 +149,3 @@ def test_a_lost_row_is_told(bnpl: Pipeline) -> None:
     assert [(row["_source_file"], row["_source_row"]) for row in check.metadata["sample"]] == [
         ("first.csv", 3)
     ]
-
-
-@pytest.mark.long
-def test_a_lost_row_holds_back_what_is_computed_later(bnpl: Pipeline) -> None:
-    """The run that computes gold alone, after silver was computed by another, looks at silver
-    first.
-    """
-    before = bnpl.snapshots()
-    bnpl.write("more.csv", "\n".join([HEADER, line(3, DAYS[1])]), second=1)
-    assert bnpl.materialize(RAW).success
-    assert bnpl.materialize(CLEAN, partition=DAYS[1]).success
-    bnpl.engine.sql(f"DELETE FROM {CLEAN} WHERE transaction_id = 3")
-    done = bnpl.ingest()
-    assert [(check.name, check.passed) for run in done.runs for check in run.checks] == [
-        (NAME, False)
-    ]
-    assert {name: bnpl.snapshots()[name] for name in (SUMMARY, PROFILES)} == {
-        name: before[name] for name in (SUMMARY, PROFILES)
-    }

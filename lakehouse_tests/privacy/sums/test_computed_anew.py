@@ -3,7 +3,6 @@
 from datetime import date
 
 import pytest
-from pyiceberg.expressions import EqualTo
 
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.metadata.snapshots import read_history
@@ -41,12 +40,6 @@ def partitions_of_runs(sums: SomeSums, node: Node) -> list[tuple[str, ...]]:
     return [commit.partitions for commit in commits if commit.run_id]
 
 
-def files_of(sums: SomeSums, node: Node, day: date) -> set[str]:
-    """Return the paths of a table's files that have rows of a day."""
-    scan = sums.engine.catalog.load(node.table.name).scan(EqualTo("day", day.isoformat()))
-    return {task.file.file_path for task in scan.plan_files()}
-
-
 def head(sums: SomeSums, node: Node) -> int | None:
     """Return the snapshot that readers see of a table."""
     main = read_history(sums.engine, node.table.name).main
@@ -66,22 +59,6 @@ def test_sums_of_sums_are_computed_anew_and_a_second_time(
     assert partitions_of_runs(sums, DAILY)[0] == ("2024-01-30",)
     # The months of the days are not known.
     assert partitions_of_runs(sums, MONTHLY)[0] == ("2024-01-01", "2024-02-01")
-
-
-def test_scattered_partitions_are_one_run_that_leaves_those_between_as_they_are(
-    embedded_engine: Engine, settings: Settings
-) -> None:
-    sums = some_sums(embedded_engine, settings, DAILY)
-    sums.land([(PERSON, FEBRUARY, "b", LARGE)])
-    sums.compute()
-    between = files_of(sums, DAILY, NEXT)
-
-    sums.compute_anew(sums.erase())
-
-    assert sums.everything() == sums.expected()
-    assert partitions_of_runs(sums, DAILY) == [("2024-01-30", "2024-02-02")]
-    assert between
-    assert files_of(sums, DAILY, NEXT) == between
 
 
 @pytest.mark.parametrize("comes_first", ["erasure", "new rows"])

@@ -1,7 +1,6 @@
 """A check warns about a run with unusual metrics, and stops nothing."""
 
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -73,31 +72,3 @@ def test_alone_it_judges_what_was_measured_last(fruits: Pipeline) -> None:
 
     assert not found[RAW].passed
     assert found[RAW].description.startswith("nr_rows: 2 rows on ")
-
-
-@pytest.mark.long
-def test_what_is_always_rejected_is_no_anomaly_where_checks_alone_find_none_of_it(
-    spark: "SparkSession", tmp_path: Path
-) -> None:
-    """Nightly ingests, of which a quarter of the rows is refused, and the daily look at what
-    readers see, which comes after them each day.
-    """
-    pipeline = Pipeline(settings_at(tmp_path / "home"), "fruits")
-    now, silver = datetime.now(UTC), "silver.fruits"
-    refused = "failed_fraction.castable_id"
-    for ago in range(20, 0, -1):
-        at = now - timedelta(days=ago)
-        ingest = [Metric(silver, "record_count", 3, at), Metric(silver, refused, 0.25, at)]
-        alone = [Metric(silver, refused, 0.0, at + timedelta(seconds=1))]
-        for name, metrics in (("ingest", ingest), ("check", alone)):
-            run_id = f"{name} {ago} days ago"
-            rows = [metric.row(run_id) for metric in metrics]
-            append_once(pipeline.engine, METRICS, rows, run_id, made_at="measured_at")
-    ids = [f"no {number}" if number % 4 == 0 else str(number) for number in range(100)]
-    rows = "\n".join(f"{given},Fruit {at},false" for at, given in enumerate(ids))
-    pipeline.write("a.csv", f"id,fruit,berry\n{rows}\n")
-
-    found = evaluated(pipeline.ingest().runs[0].checks)
-
-    assert found[silver].passed, found[silver].description
-    assert found[silver].metadata["compared_metrics"] == 1
