@@ -25,6 +25,7 @@ class Receiver:
     is_down: bool = False
     responses: list[int] = field(default_factory=list)
     taken: list[Taken] = field(default_factory=list)
+    refused: int = 0
 
     @property
     def url(self) -> str:
@@ -59,6 +60,8 @@ def receiving() -> Iterator[Receiver]:
                 headers = {name.lower(): value for name, value in self.headers.items()}
                 body = json.loads(text) if text[:1] == "{" else {"text": text}
                 receiver.taken.append(Taken(headers, body, self.path))
+            else:
+                receiver.refused += 1
             self.send_response(status)
             if status in (301, 302):
                 self.send_header("Location", "/sign-in")

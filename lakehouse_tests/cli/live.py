@@ -45,9 +45,9 @@ class Live:
         for child in self._children:
             child.kill()
 
-    def start(self, *, by_a_script: bool = False, **env: str) -> Child:
+    def start(self, port: int | None = None, *, by_a_script: bool = False, **env: str) -> Child:
         """Start `lakehouse dev`, and wait for its UI."""
-        self.port = free_port()
+        self.port = port or free_port()
         before = _BY_A_SCRIPT if by_a_script else []
         self.dev = self._start([*before, LAKEHOUSE, "dev", "--port", str(self.port)], env)
         wait_for(lambda: answers(self.port, self.dev), "the UI", SECONDS)
