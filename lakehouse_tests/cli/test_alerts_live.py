@@ -86,7 +86,7 @@ def every_link_answers(live: Live, receiver: Receiver) -> None:
     }
     assert {urlsplit(link).port for link in links} == {live.port}
     paths = {urlsplit(link).path for link in links}
-    assert len(paths) == 4
+    assert len(paths) == 3
     for link in links:
         assert requests.get(link, timeout=60).status_code == 200
     for path in paths:
