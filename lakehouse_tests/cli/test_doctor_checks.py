@@ -49,8 +49,8 @@ def test_a_stopped_sensor_with_waiting_files_fails(settings):
     ("changes", "told", "said"),
     [
         ({}, {}, "this Python, on this machine"),
-        (CLUSTER, {}, "python3 of each worker's PATH"),
-        (CLUSTER, {"pyspark_python": "/opt/python"}, "/opt/python of each worker's PATH"),
+        (CLUSTER, {}, "python3 of each worker"),
+        (CLUSTER, {"pyspark_python": "/opt/python"}, "/opt/python of each worker"),
         (CLUSTER, {"executor_python": "/opt/python"}, "/opt/python of each worker (LAKEHOUSE_"),
         ({"spark_remote": "sc://127.0.0.1:1"}, {}, "that of the Spark server"),
     ],
