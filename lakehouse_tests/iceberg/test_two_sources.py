@@ -1,6 +1,4 @@
-"""Whatever happens to two sources, a table of both has what plain Python makes of the story: as a
-property, over random tables and stories.
-"""
+"""A table of two sources has what plain Python makes of any story: over random tables."""
 
 from typing import get_args
 
@@ -162,7 +160,10 @@ def test_a_table_of_two_sources_has_what_the_model_has(
 @pytest.mark.soak
 @settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
-    st.tuples(SHAPES, FOLLOWERS, KINDS, ROW_LEVELS),
+    # Keys are not read from partitions of hours.
+    st.tuples(SHAPES, FOLLOWERS, KINDS, ROW_LEVELS).filter(
+        lambda tables: tables[1:3] != ("keys", "timestamp")
+    ),
     BEGINNINGS,
     st.lists(STEPS, min_size=2, max_size=9),
     st.booleans(),
