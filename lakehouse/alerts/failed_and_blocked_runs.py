@@ -320,19 +320,24 @@ def _failed(
 
 def _is_written(context: MonitorContext, run: dg.DagsterRun, table: str) -> bool:
     """Whether a run computes a table; others only evaluate its checks."""
-    of_type = dg.DagsterEventType.ASSET_MATERIALIZATION_PLANNED
-    planned = events_of_run(context.instance, run.run_id, of_type)
-    return any(entry.get_dagster_event().asset_key == asset_key(table) for entry in planned)
+    planned = _keys_of(context, run, dg.DagsterEventType.ASSET_MATERIALIZATION_PLANNED)
+    return asset_key(table) in planned
+
+
+def _keys_of(
+    context: MonitorContext, run: dg.DagsterRun, of_type: dg.DagsterEventType
+) -> set[dg.AssetKey | None]:
+    """Return the assets of a run's events of one type."""
+    entries = events_of_run(context.instance, run.run_id, of_type)
+    return {entry.get_dagster_event().asset_key for entry in entries}
 
 
 def _first_table(context: MonitorContext, run: dg.DagsterRun) -> str:
     """Return the first selected table that a run did not publish; empty for one of a named job."""
     if not run.job_name.startswith("__"):
         return ""
-    of_type = dg.DagsterEventType.ASSET_MATERIALIZATION
-    published = events_of_run(context.instance, run.run_id, of_type)
-    done = {entry.get_dagster_event().asset_key for entry in published}
-    selected = (run.asset_selection or frozenset()) - done
+    published = _keys_of(context, run, dg.DagsterEventType.ASSET_MATERIALIZATION)
+    selected = (run.asset_selection or frozenset()) - published
     keys = [key for key in context.graph.toposorted_asset_keys if key in selected]
     return table_name(keys[0]) if keys else ""
 

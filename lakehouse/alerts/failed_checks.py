@@ -74,7 +74,7 @@ def _firing(
 ) -> Firing:
     key, table = evaluation.asset_check_key, table_name(evaluation.asset_key)
     is_error = evaluation.severity == dg.AssetCheckSeverity.ERROR
-    commands = [*_query_commands(context, table, key.name)]
+    commands = list(_query_commands(context, table, key.name))
     if is_error:
         commands += context.reject_commands(table, metadata.sample)
         commands += _repair_commands(table, sorted(metadata.partitions))
