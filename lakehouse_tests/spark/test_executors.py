@@ -1,7 +1,7 @@
 """A session on a cluster that gives it no executor: the wait ends, and with it what was asked."""
 
 from dataclasses import replace
-from threading import Event, active_count
+from threading import Event, current_thread
 
 import pytest
 
@@ -19,6 +19,7 @@ class Session:
         self.error = error
         self.may_end = Event()
         self.cancelled = False
+        self.thread = None
         if runs_at_once:
             self.may_end.set()
 
@@ -26,6 +27,7 @@ class Session:
         return self
 
     def count(self):
+        self.thread = current_thread()
         self.may_end.wait(30)
         if self.error:
             raise self.error
@@ -51,12 +53,13 @@ def test_no_executor_is_waited_for_on_this_machine(settings):
 
 
 def test_the_wait_for_an_executor_ends_and_with_it_the_task(on_cluster):
-    session, before = Session(on_cluster.spark_master, runs_at_once=False), active_count()
+    session = Session(on_cluster.spark_master, runs_at_once=False)
     with pytest.raises(SetupError, match=r"No executor came within 1 s on spark://10\.0\.0\.1"):
         require_executor(session, on_cluster)
 
     assert session.cancelled
-    assert active_count() == before
+    session.thread.join(10)  # A pool waits for its tasks, not for its threads.
+    assert not session.thread.is_alive()
 
 
 def test_a_client_leaves_no_task_to_its_server(on_cluster):
