@@ -118,7 +118,7 @@ reference: setup-dev ## Generate docs/reference.md and docs/commands.md
 .PHONY: soak
 soak: setup-dev ## Run the longest tests for hours, then all engine tests on Glue and Spark 3.5
 	@$(PYTEST) -m soak $(ARGS)
-	@SOAK=1 $(PYTEST) -m "hypothesis and not soak and not long" $(ARGS)
+	@SOAK=1 $(PYTEST) -m "hypothesis and not soak" $(ARGS)
 	@$(MAKE) test-glue-catalog test-glue
 
 .PHONY: bench
