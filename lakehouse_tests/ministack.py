@@ -1,23 +1,23 @@
 """MiniStack for the time of a test: an emulator of AWS whose Glue locks optimistically."""
 
 import os
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import requests
 
-_BEGINS_WITHIN_SECONDS = 60
+from lakehouse_tests.cli.commands import free_port
+
+_BEGINS_WITHIN_SECONDS = 300
 
 
 @contextmanager
 def running_ministack(program: Path, folder: Path) -> Iterator[str]:
     """A server on a free port of this machine alone, for as long as the block takes."""
-    with closing(socket.create_server(("127.0.0.1", 0))) as probe:
-        port = probe.getsockname()[1]
+    port = free_port()
     # By itself it listens on all addresses of the machine.
     given = {"BIND_HOST": "127.0.0.1", "GATEWAY_PORT": str(port), "HOME": str(folder)}
     address = f"http://127.0.0.1:{port}"

@@ -4,15 +4,7 @@ import hypothesis.strategies as st
 from hypothesis import given
 
 from lakehouse.alerts.incidents import Incident, Resolved
-from lakehouse_tests.alerts.facts import (
-    DAY_MINUTES,
-    at,
-    events,
-    firing,
-    mute,
-    plan,
-    resolved,
-)
+from lakehouse_tests.alerts.facts import DAY_MINUTES, at, events, firing, mute, plan, resolved
 
 A, B = "check silver.fruits a", "check silver.fruits b"
 

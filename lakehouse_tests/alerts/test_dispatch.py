@@ -15,12 +15,7 @@ from hypothesis import settings as hypothesis_settings
 from lakehouse.alerts.alert_plan import plan_alerts
 from lakehouse.alerts.alert_routes import Route, Routes, name_of
 from lakehouse.alerts.alert_state import AlertState, Queue, read_state, write_state
-from lakehouse.alerts.dispatch import (
-    Dispatcher,
-    after_failure,
-    route_alerts,
-    summarize,
-)
+from lakehouse.alerts.dispatch import Dispatcher, after_failure, route_alerts, summarize
 from lakehouse.alerts.incidents import Alert, Observed
 from lakehouse.alerts.sinks import open_sinks
 from lakehouse.settings import Settings

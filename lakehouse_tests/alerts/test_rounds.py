@@ -7,10 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from lakehouse.alerts.alert_state import AlertState, read_state
-from lakehouse.alerts.alerts_sensor import (
-    detect_and_dispatch,
-    read_heartbeat,
-)
+from lakehouse.alerts.alerts_sensor import detect_and_dispatch, read_heartbeat
 from lakehouse.alerts.incidents import Firing, Observed
 from lakehouse.alerts.monitor_context import MonitorContext
 from lakehouse.alerts.operator_actions import close

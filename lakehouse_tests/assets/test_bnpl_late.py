@@ -11,15 +11,7 @@ from lakehouse.ingestion.feed_runs import IngestResult
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.dagster_internals import events_of_run
 from lakehouse.orchestration.runs.instance import open_instance
-from lakehouse_tests.assets.deliveries import (
-    CLEAN,
-    DAYS,
-    HEADER,
-    PROFILES,
-    SUMMARY,
-    line,
-    put,
-)
+from lakehouse_tests.assets.deliveries import CLEAN, DAYS, HEADER, PROFILES, SUMMARY, line, put
 from lakehouse_tests.assets.pipeline import Pipeline
 from lakehouse_tests.conftest import settings_at
 from lakehouse_tests.savepoint import Savepoint

@@ -53,12 +53,14 @@ class Live:
         wait_for(lambda: answers(self.port, self.dev), "the UI", SECONDS)
         return self.dev
 
-    def end(self, sent: int, *, seconds: float = 60) -> int:
+    def end(self, sent: int, *, seconds: float = SECONDS) -> int:
         """Send a signal, return the exit status, and wait for the end of all children."""
         below = processes_below(self.dev.process.pid)
         self.dev.process.send_signal(sent)
         status = self.dev.status(seconds)
-        wait_for(lambda: not any(is_alive(pid) for pid in below), "the end of its children", 30)
+        wait_for(
+            lambda: not any(is_alive(pid) for pid in below), "the end of its children", SECONDS
+        )
         return status
 
     def command(self, *arguments: str) -> Child:

@@ -94,7 +94,7 @@ def test_it_says_where_it_is_and_commands_beside_it_start_no_jvm(live: Live) -> 
     wait_for(
         lambda: f"is open at http://127.0.0.1:{live.port}, on {home}" in live.dev.said,
         "the address",
-        60,
+        SECONDS,
     )
     known = home / "spark-server.json"
     assert known.stat().st_mode & 0o777 == 0o600
@@ -112,13 +112,13 @@ def test_it_says_where_it_is_and_commands_beside_it_start_no_jvm(live: Live) -> 
         "the end of the command, or a JVM of its own",
     )
     assert not java_below(asked.process.pid)
-    assert asked.status(60) == 0, asked.said
+    assert asked.status(SECONDS) == 0, asked.said
 
 
 @pytest.mark.scenario
 def test_a_second_one_on_the_same_home_is_rejected(live: Live) -> None:
     second = live.command("dev", "--port", str(free_port()))
-    assert second.status(60) == 2
+    assert second.status(SECONDS) == 2
     assert "runs already on" in second.said
 
 

@@ -23,9 +23,7 @@ from lakehouse.privacy.requests import Request
 from lakehouse.privacy.verifier.report import NotProved, Report
 from lakehouse.settings import Settings
 from lakehouse_tests.cli.conftest import Lakehouse
-from lakehouse_tests.privacy.an_erasure import (
-    expire_without_spark,
-)
+from lakehouse_tests.privacy.an_erasure import expire_without_spark
 from lakehouse_tests.privacy.small_lakehouse import no_spark
 
 pytestmark = pytest.mark.unit

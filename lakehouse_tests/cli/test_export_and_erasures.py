@@ -12,11 +12,7 @@ from lakehouse.definitions import TABLES
 from lakehouse.iceberg.evolve.planning import create_table
 from lakehouse.orchestration.deployment import open_engine
 from lakehouse.privacy.identity import Named
-from lakehouse.privacy.requests import (
-    Unreachable,
-    change_request,
-    open_request,
-)
+from lakehouse.privacy.requests import Unreachable, change_request, open_request
 from lakehouse.settings import Settings
 from lakehouse_tests.cli.conftest import Lakehouse
 from lakehouse_tests.cli.outcomes import records

@@ -137,5 +137,5 @@ def test_the_demo_is_stopped_then_takes_one_jvm_and_again_no_network_and_changes
 def test_dev_rejects_a_port_that_is_taken(started):
     with closing(socket.create_server(("127.0.0.1", 0))) as taken:
         child = started("dev", "--port", str(taken.getsockname()[1]))
-        assert child.status(60) == 2
+        assert child.status() == 2
     assert "--port" in child.said

@@ -9,11 +9,7 @@ from typing import Any
 import dagster as dg
 import pyarrow as pa
 import pytest
-from dagster._core.events import (
-    AssetMaterializationPlannedData,
-    DagsterEvent,
-    StepFailureData,
-)
+from dagster._core.events import AssetMaterializationPlannedData, DagsterEvent, StepFailureData
 from dagster._core.test_utils import create_run_for_test
 from pyiceberg.schema import Schema
 from pyiceberg.types import NestedField, StringType

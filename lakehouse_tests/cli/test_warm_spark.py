@@ -116,8 +116,8 @@ def test_each_spark_that_answers_is_warmed_up_and_no_warm_up_outlives_its_end(
     settings: Settings, warm: WarmSpark, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     warm.start(_no_progress)
-    wait_for(lambda: WARMED_UP in log_file(settings).read_text(), "the warm-up", 10)
-    wait_for(lambda: warm.children.ended(warm_spark._WARM_UP) == 0, "its end", 10)
+    wait_for(lambda: WARMED_UP in log_file(settings).read_text(), "the warm-up")
+    wait_for(lambda: warm.children.ended(warm_spark._WARM_UP) == 0, "its end")
     warm.look()
     assert warm.children.ended(warm_spark._WARM_UP) is None
     monkeypatch.setattr(warm_spark, "_WARM_UP_COMMAND", ["sleep", "60"])

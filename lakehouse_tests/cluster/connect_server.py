@@ -9,11 +9,7 @@ from pathlib import Path
 
 from lakehouse.settings import Settings
 from lakehouse.spark import jars
-from lakehouse.spark.connect_server import (
-    SERVER_CLASS,
-    properties_text,
-    server_configuration,
-)
+from lakehouse.spark.connect_server import SERVER_CLASS, properties_text, server_configuration
 from lakehouse.spark.session_configuration import session_configuration
 from lakehouse.spark.spark_address import problem_of
 from lakehouse_tests.cli.commands import free_port

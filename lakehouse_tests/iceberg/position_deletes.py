@@ -5,12 +5,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 from pyarrow import parquet
-from pyiceberg.manifest import (
-    DataFile,
-    DataFileContent,
-    FileFormat,
-    ManifestWriter,
-)
+from pyiceberg.manifest import DataFile, DataFileContent, FileFormat, ManifestWriter
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Operation

@@ -11,14 +11,7 @@ from lakehouse.iceberg.rules.rows import accepted, between, excluded, expression
 from lakehouse.iceberg.rules.unique_and_references import unique
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Append, Column, IcebergTable
-from lakehouse_tests.iceberg.declarations import (
-    DAYS,
-    MONDAY,
-    TUESDAY,
-    days,
-    rows_of,
-    run_of,
-)
+from lakehouse_tests.iceberg.declarations import DAYS, MONDAY, TUESDAY, days, rows_of, run_of
 
 pytestmark = pytest.mark.spark
 LOOSE = IcebergTable(

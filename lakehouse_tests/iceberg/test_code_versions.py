@@ -7,11 +7,7 @@ import pytest
 
 from lakehouse.iceberg.commit.kept_watermarks import missing_properties
 from lakehouse.iceberg.metadata.code_versions import computed_parts
-from lakehouse.iceberg.metadata.commit_record import (
-    CommitProperties,
-    ComputedPart,
-    parts_of,
-)
+from lakehouse.iceberg.metadata.commit_record import CommitProperties, ComputedPart, parts_of
 from lakehouse.iceberg.metadata.snapshots import History, Snapshot
 from lakehouse.iceberg.values.write_context import Partitions
 

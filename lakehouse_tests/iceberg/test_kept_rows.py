@@ -13,12 +13,7 @@ from lakehouse.iceberg.write.kept_rows import keeping_rows, list_folders
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.spark.s3a import s3a_options
 from lakehouse.storage.stores import open_store
-from lakehouse_tests.iceberg.declarations import (
-    DELIVERED,
-    content,
-    delivery,
-    refs,
-)
+from lakehouse_tests.iceberg.declarations import DELIVERED, content, delivery, refs
 
 pytestmark = pytest.mark.spark
 OF_EACH_KIND = (

@@ -29,11 +29,7 @@ from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import Column, IcebergTable
 from lakehouse_tests.examples import glue_in_test_all
-from lakehouse_tests.iceberg.declarations import (
-    EVENTS,
-    rows_of,
-    snapshot_id,
-)
+from lakehouse_tests.iceberg.declarations import EVENTS, rows_of, snapshot_id
 
 pytestmark = pytest.mark.spark
 ALL = (

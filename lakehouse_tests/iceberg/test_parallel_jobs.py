@@ -18,12 +18,16 @@ pytestmark = pytest.mark.spark
 
 
 def test_it_has_ended_when_the_block_has(spark: SparkSession) -> None:
+    may_end = Event()
+
     def slow() -> str:
+        may_end.wait()
         time.sleep(0.3)
         return "found"
 
     with concurrently(spark, slow) as found:
         assert not found.done()
+        may_end.set()
     assert found.done() and found.result() == "found"
 
 

@@ -14,12 +14,7 @@ from lakehouse.iceberg.values.write_context import Run
 from lakehouse.iceberg.values.write_result import Published, Unchanged
 from lakehouse.iceberg.write.prepared_frame import PreparedFrame
 from lakehouse.iceberg.write.write_audit_publish import write
-from lakehouse.tables.table import (
-    Append,
-    Column,
-    IcebergTable,
-    Merge,
-)
+from lakehouse.tables.table import Append, Column, IcebergTable, Merge
 from lakehouse_tests.iceberg.declarations import (
     DELIVERED,
     PEOPLE,

@@ -11,6 +11,7 @@ from pyspark import SparkContext
 
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.commit.commit_retries import Failure, classify
+from lakehouse.iceberg.frames import pyspark_internals
 from lakehouse.iceberg.frames.spark_errors import has_spark_exited, one_line, plain
 from lakehouse_tests.conftest import on_embedded_alone
 
@@ -168,6 +169,7 @@ def test_a_call_to_a_java_that_was_killed_says_so_whatever_it_raises(
 ) -> None:
     killed = subprocess.Popen(["sleep", "60"])
     killed.kill()
+    monkeypatch.setattr(pyspark_internals, "_ENDING_SECONDS", 60.0)
     monkeypatch.setattr(SparkContext, "_gateway", SimpleNamespace(proc=killed))
     assert one_line(error).startswith("Spark's Java process ended in the middle of it")
 

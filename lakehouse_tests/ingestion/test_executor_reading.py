@@ -22,11 +22,7 @@ from lakehouse.iceberg.erasure.suppression_list import SuppressionList
 from lakehouse.ingestion.collect import collect_files
 from lakehouse.ingestion.collected_files import Delivery
 from lakehouse.ingestion.feed_lock import lock_feed
-from lakehouse.ingestion.staging.executor_reading import (
-    ExecutorReading,
-    Reading,
-    plan_groups,
-)
+from lakehouse.ingestion.staging.executor_reading import ExecutorReading, Reading, plan_groups
 from lakehouse.ingestion.staging.executor_task import ExecutorTask, FileOutcome, NumberedFile
 from lakehouse.ingestion.staging.staged_files import FileConverter
 from lakehouse.ingestion.staging.staged_rows import open_staging

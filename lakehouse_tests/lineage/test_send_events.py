@@ -12,14 +12,7 @@ from lakehouse.lineage import send_events
 from lakehouse.lineage.names import name_of_location
 from lakehouse.lineage.send_events import EventLog
 from lakehouse.settings import Settings
-from lakehouse_tests.lineage.appends import (
-    AT,
-    NUMBERS,
-    append,
-    engine_at,
-    events,
-    types_by_run,
-)
+from lakehouse_tests.lineage.appends import AT, NUMBERS, append, engine_at, events, types_by_run
 
 SECRET = "one@example.com"
 

@@ -6,11 +6,7 @@ from itertools import pairwise
 import pytest
 
 from lakehouse.orchestration.partitions import partition_groups
-from lakehouse.orchestration.partitions.partition_groups import (
-    MOST_ROWS,
-    grouped,
-    stretches,
-)
+from lakehouse.orchestration.partitions.partition_groups import MOST_ROWS, grouped, stretches
 
 pytestmark = pytest.mark.unit
 

@@ -10,10 +10,7 @@ from lakehouse.iceberg.upkeep import expire_snapshots
 from lakehouse.privacy.holders import find_subjects
 from lakehouse.settings import Settings
 from lakehouse_tests.conftest import settings_at
-from lakehouse_tests.privacy.an_erasure import (
-    Home,
-    expire_without_spark,
-)
+from lakehouse_tests.privacy.an_erasure import Home, expire_without_spark
 from lakehouse_tests.privacy.small_lakehouse import (
     FRUITS,
     MAILS,

@@ -22,9 +22,7 @@ from lakehouse.privacy.verifier.roots import FolderRoot
 from lakehouse.privacy.verifier.search import by_hmacs, by_values, search
 from lakehouse.tables.person import Person, person_hmac
 from lakehouse.tables.table import Column
-from lakehouse_tests.privacy.an_erasure import (
-    expire_without_spark,
-)
+from lakehouse_tests.privacy.an_erasure import expire_without_spark
 from lakehouse_tests.privacy.declared_tables import Lakehouse
 from lakehouse_tests.privacy.small_lakehouse import declared, personal
 

@@ -27,13 +27,7 @@ from lakehouse_tests.privacy.an_erasure import (
     Home,
     on_a_cluster,
 )
-from lakehouse_tests.privacy.small_lakehouse import (
-    MAILS,
-    ORDERS,
-    PROFILES,
-    RAW,
-    People,
-)
+from lakehouse_tests.privacy.small_lakehouse import MAILS, ORDERS, PROFILES, RAW, People
 
 pytestmark = pytest.mark.unit
 

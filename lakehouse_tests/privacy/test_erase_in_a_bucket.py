@@ -11,13 +11,7 @@ from lakehouse.settings import Settings
 from lakehouse.storage.s3 import S3ObjectStore, open_bucket
 from lakehouse.tables.table import IcebergTable
 from lakehouse_tests.conftest import keep_versions
-from lakehouse_tests.privacy.an_erasure import (
-    ANNA,
-    HERS,
-    NAMED,
-    Home,
-    expire_without_spark,
-)
+from lakehouse_tests.privacy.an_erasure import ANNA, HERS, NAMED, Home, expire_without_spark
 from lakehouse_tests.privacy.small_lakehouse import ORDERS, People
 
 pytestmark = [pytest.mark.unit, pytest.mark.long]

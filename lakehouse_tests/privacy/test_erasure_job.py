@@ -13,13 +13,7 @@ from lakehouse.privacy.erasure_job import run_config
 from lakehouse.privacy.folder import erase_lock
 from lakehouse.privacy.requests import Unreachable, read_request
 from lakehouse.storage.file_lock import brief_lock
-from lakehouse_tests.privacy.an_erasure import (
-    ANNA,
-    ANNA_BEFORE,
-    HERS,
-    NAMED,
-    Home,
-)
+from lakehouse_tests.privacy.an_erasure import ANNA, ANNA_BEFORE, HERS, NAMED, Home
 from lakehouse_tests.privacy.erasure_in_dagster import (
     LONG_AGO,
     InDagster,

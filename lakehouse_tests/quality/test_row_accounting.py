@@ -13,13 +13,7 @@ from lakehouse.orchestration.runs.run_in_process import materialize
 from lakehouse.orchestration.runs.run_result import CheckResult, RunResult
 from lakehouse.quality.row_accounting import NAME, OUTCOMES, Increment, account
 from lakehouse.tables.person import Person
-from lakehouse_tests.assets.deliveries import (
-    CLEAN,
-    DAYS,
-    RAW,
-    line,
-    put,
-)
+from lakehouse_tests.assets.deliveries import CLEAN, DAYS, RAW, line, put
 from lakehouse_tests.assets.pipeline import Pipeline
 from lakehouse_tests.conftest import settings_at
 from lakehouse_tests.savepoint import Savepoint

@@ -14,12 +14,7 @@ from lakehouse.tables.table import Merge, Overwrite
 from lakehouse_tests.docs.markdown import ROOT
 from lakehouse_tests.scaffolding import kinds
 from lakehouse_tests.scaffolding.kinds import put
-from lakehouse_tests.scaffolding.packages import (
-    begin_feed,
-    complaints,
-    empty_project,
-    imported,
-)
+from lakehouse_tests.scaffolding.packages import begin_feed, complaints, empty_project, imported
 
 pytestmark = pytest.mark.unit
 

@@ -6,11 +6,7 @@ from pathlib import Path
 import pytest
 
 from lakehouse.settings import Settings
-from lakehouse.spark.jvm import (
-    FIRST_COMPILER,
-    LATER_SECOND_COMPILER,
-    compiler_options,
-)
+from lakehouse.spark.jvm import FIRST_COMPILER, LATER_SECOND_COMPILER, compiler_options
 
 MUCH_BYTES = 30_000_000
 

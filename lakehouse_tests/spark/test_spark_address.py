@@ -16,7 +16,7 @@ from lakehouse.spark.spark_session import open_session
 
 pytestmark = pytest.mark.unit
 
-SECONDS = 10
+SECONDS = 60
 
 
 @pytest.fixture

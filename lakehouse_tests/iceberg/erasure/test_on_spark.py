@@ -19,12 +19,7 @@ from lakehouse_tests.iceberg.erasure.people import (
     REQUEST,
     fill,
 )
-from lakehouse_tests.iceberg.upkeep.tables import (
-    MERGE_ON_READ,
-    NAME,
-    create,
-    rows,
-)
+from lakehouse_tests.iceberg.upkeep.tables import MERGE_ON_READ, NAME, create, rows
 
 TABLE = IcebergTable(
     name="silver.visits",

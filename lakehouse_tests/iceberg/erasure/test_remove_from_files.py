@@ -28,11 +28,7 @@ from lakehouse_tests.iceberg.erasure.people import (
     fill,
     tag,
 )
-from lakehouse_tests.iceberg.upkeep.tables import (
-    MERGE_ON_READ,
-    put_orphan,
-    stored,
-)
+from lakehouse_tests.iceberg.upkeep.tables import MERGE_ON_READ, put_orphan, stored
 
 DAY = date(2024, 1, 1)
 NOTE = "anna lives here by the sea"

@@ -21,7 +21,7 @@ from lakehouse_tests.iceberg.upkeep.tables import (
 )
 from lakehouse_tests.processes import engine_of_process, kill_this_process
 
-ORPHANS = 1000
+ORPHANS = 5000
 """So many that they are not all gone before it is seen that one is."""
 _SAMPLED = 20
 _FOLDER = "data/left-behind"

@@ -36,7 +36,7 @@ MERGED = IcebergTable(
     write=Merge(on=["number"]),
 )
 _LONGEST_WRITE = timedelta(seconds=60)
-_SECONDS, _LONGEST_SECONDS = 4, 120
+_SECONDS, _LONGEST_SECONDS = 4, 600
 _REST_SECONDS = 0.3
 Write = Callable[[Engine, int], Published]
 

@@ -7,10 +7,7 @@ import dagster as dg
 import pytest
 
 from lakehouse.errors import ComputeFailed, FrameMismatch, SparkEnded
-from lakehouse.orchestration.withheld_values import (
-    cause_without_data,
-    values_withheld,
-)
+from lakehouse.orchestration.withheld_values import cause_without_data, values_withheld
 from lakehouse.tables.table import Append, Column, IcebergTable
 
 pytestmark = pytest.mark.unit

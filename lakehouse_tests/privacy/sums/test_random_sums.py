@@ -9,12 +9,7 @@ import pytest
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.settings import Settings
 from lakehouse_tests.examples import repeated
-from lakehouse_tests.privacy.sums.some_sums import (
-    LARGE,
-    SomeSums,
-    some_nodes,
-    some_orders,
-)
+from lakehouse_tests.privacy.sums.some_sums import LARGE, SomeSums, some_nodes, some_orders
 
 pytestmark = pytest.mark.spark
 

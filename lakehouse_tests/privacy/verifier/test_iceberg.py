@@ -10,13 +10,7 @@ from lakehouse.privacy.verifier.columns import HeldColumns
 from lakehouse.privacy.verifier.roots import FolderRoot
 from lakehouse.privacy.verifier.search import by_values, search
 from lakehouse.tables.person import Person
-from lakehouse_tests.privacy.verifier.someone import (
-    EMAIL,
-    place_of,
-    places,
-    searched,
-    written,
-)
+from lakehouse_tests.privacy.verifier.someone import EMAIL, place_of, places, searched, written
 
 pytestmark = pytest.mark.unit
 
