@@ -33,6 +33,7 @@ from benchmarks.harness import (
 )
 from benchmarks.process_times import Times, times_of
 from benchmarks.real_upkeep import keep_up
+from benchmarks.targets import targets_of
 from lakehouse.assets.bronze.bnpl_transactions_raw import FEED
 from lakehouse.assets.bronze.bnpl_transactions_raw import TABLE as RAW
 from lakehouse.assets.gold.bnpl_daily_summary import TABLE as SUMMARY
@@ -53,6 +54,7 @@ from lakehouse.tables.table import IcebergTable, Merge
 from lakehouse.tables.table_properties import table_properties
 from lakehouse.tables.upkeep import DEFAULTS
 
+TARGETS = targets_of("bnpl")
 FIRST = date(2026, 1, 1)
 DAYS = 100
 LATE_ROWS = 1000
@@ -75,12 +77,6 @@ VALID = """
     AND currency IN ('MYR', 'SGD', 'IDR', 'THB', 'PHP') AND installments IN (1, 3, 6, 12)
     AND status IN ('PENDING', 'APPROVED', 'DECLINED', 'REFUNDED')
     AND transaction_date BETWEEN DATE'2020-01-01' AND current_date() AND created_at IS NOT NULL
-"""
-
-METADATA_AT_MOST = 0.04
-"""Limit of metadata bytes after upkeep, as a share of data bytes. The target was 0.02: two thirds
-are the 20 previous metadata.json files of each table. Ten would almost meet it, but a catalog
-restored from a backup three writes old would not find its tables.
 """
 
 
@@ -249,7 +245,11 @@ def measure_compilers(homes: Homes, title: str, rounds: int) -> dict[str, list[M
 
     ways = [
         TimedWay("Java's first compiler alone", lambda: load(FIRST_COMPILER)),
-        TimedWay("both compilers, as on much data", lambda: load(()), wall_at_most=1.0),
+        TimedWay(
+            "both compilers, as on much data",
+            lambda: load(()),
+            wall_target=TARGETS["both compilers"],
+        ),
     ]
     return compare_times(title, ways, rounds=rounds, warm_ups=0)
 
@@ -270,7 +270,7 @@ def measure_load(
             Way(
                 "through Dagster, with all rules",
                 lambda: through_dagster(next(next_of_dagster)),
-                1.5,
+                TARGETS["load through Dagster"],
             ),
         ],
         rounds=rounds,
@@ -363,13 +363,13 @@ def measure_late(
             Way(
                 f"a late file of {LATE_ROWS} rows, all of one day (the easiest case)",
                 lambda: one_day.deliver(settings),
-                0.1,
+                TARGETS["late file of one day"],
                 times=5,
             ),
             Way(
                 f"a late file of {LATE_ROWS} rows of several days, as generated",
                 lambda: several_days.deliver(settings),
-                0.15,
+                TARGETS["late file of several days"],
                 times=5,
             ),
         ],
@@ -386,7 +386,11 @@ def measure_history(short: Settings, long: Settings, late: Late) -> list[Measure
     return compare(
         [
             Way("a late file on a tenth of the history", lambda: late.deliver(short)),
-            Way("the same on all of it", lambda: late.deliver(long), 1.3),
+            Way(
+                "the same on all of it",
+                lambda: late.deliver(long),
+                TARGETS["late file on a long history"],
+            ),
         ],
         rounds=3,
         warm_ups=1,
@@ -403,11 +407,15 @@ def sizes(settings: Settings, files: Iterable[Path]) -> list[Figure]:
     keep_up(engine, data, later)
     metadata = sum(file.size_bytes for name in data for file in metadata_files(engine, name))
     return [
-        Figure("bytes in silver, of the delivered CSV", data[CLEAN.name] / delivered, 0.4),
+        Figure(
+            "bytes in silver, of the delivered CSV",
+            data[CLEAN.name] / delivered,
+            TARGETS["bytes in silver"],
+        ),
         Figure(
             "metadata after upkeep, of the data",
             metadata / sum(data.values()),
-            METADATA_AT_MOST,
+            TARGETS["bytes of metadata"],
         ),
         *(_updated(engine, mode) for mode in ("copy-on-write", "merge-on-read")),
     ]
@@ -435,7 +443,7 @@ def _updated(engine: Engine, mode: str) -> Figure:
     )
     published = write(engine, table, lambda: changed)
     return Figure(
-        f"bytes added by an update of 1 % of rows, {mode}", published.added_bytes / before, None
+        f"bytes added by an update of 1 % of rows, {mode}", published.added_bytes / before
     )
 
 

@@ -23,6 +23,7 @@ from benchmarks.bench_small_files import AS_ICEBERG_WRITES
 from benchmarks.bench_write import FIVE_RULES, ORDERS, orders
 from benchmarks.harness import Figure, Measured, Way, compare, conditions, options, report, show
 from benchmarks.real_upkeep import keep_up
+from benchmarks.targets import Target, targets_of
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.values.write_result import Published
@@ -35,12 +36,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 MILLIONS, PYICEBERG_MILLIONS = 10.0, 1.0
-DELETE_AT_MOST, UPSERT_AT_MOST = 1 / 8, 0.3
-"""Ratios to a rewrite. The targets were a tenth and a sixth."""
-PYICEBERG_AT_MOST = 1.3
-"""Ratio to PyIceberg's upsert, which has no staging or audit and compares in memory. The target was
-a thirtieth; PyIceberg 0.12 compares in Arrow and is fast.
-"""
+TARGETS = targets_of("delete_and_upsert")
 ONE_IN = 100
 """An upsert changes one of this many rows."""
 DEFAULT_TABLE = replace(
@@ -137,22 +133,22 @@ class Plain:
 def measure_changes(
     plain: Plain, default_table: Merged, format_3: Merged, rounds: int
 ) -> dict[str, list[Measured]]:
-    """Compare deletes and upserts with a rewrite; format 3 has no limit."""
+    """Compare deletes and upserts with a rewrite; format 3 has no target."""
 
     def ways(
         of_plain: Callable[[], None],
         by_default: Callable[[], None],
         of_format_3: Callable[[], None],
-        at_most: float,
+        target: Target,
     ) -> list[Way]:
         return [
             Way("a rewrite as plain Parquet", of_plain),
-            Way("our defaults, staged and audited", by_default, at_most),
+            Way("our defaults, staged and audited", by_default, target),
             Way("the same on format 3", of_format_3),
         ]
 
-    deletes = ways(plain.delete, default_table.delete, format_3.delete, DELETE_AT_MOST)
-    upserts = ways(plain.upsert, default_table.upsert, format_3.upsert, UPSERT_AT_MOST)
+    deletes = ways(plain.delete, default_table.delete, format_3.delete, TARGETS["delete"])
+    upserts = ways(plain.upsert, default_table.upsert, format_3.upsert, TARGETS["upsert"])
     title = f"{default_table.rows / 1e6:g} million rows"
     return {
         f"{title}: a delete of one customer": compare(deletes, rounds=rounds, warm_ups=1),
@@ -174,7 +170,7 @@ def measure_reads(table: Merged, title: str, rounds: int) -> dict[str, list[Meas
     kept = table.head()
     ways = [
         Way("before a delete and an upsert", lambda: table.scan(before), times=3),
-        Way("after them", lambda: table.scan(after), 1.15, times=3),
+        Way("after them", lambda: table.scan(after), TARGETS["scan after changes"], times=3),
         Way("after upkeep", lambda: table.scan(kept), times=3),
     ]
     return {title: compare(ways, rounds=rounds)}
@@ -197,7 +193,7 @@ def measure_pyiceberg(engine: Engine, rows: int, rounds: int) -> list[Measured]:
 
     ways = [
         Way("PyIceberg", upsert),
-        Way("our defaults", default_table.upsert, PYICEBERG_AT_MOST),
+        Way("our defaults", default_table.upsert, TARGETS["upsert against PyIceberg"]),
     ]
     return compare(ways, rounds=rounds, warm_ups=1)
 

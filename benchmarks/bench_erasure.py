@@ -35,6 +35,7 @@ from benchmarks.harness import (
 )
 from benchmarks.kept_home import KeptHome
 from benchmarks.parquet_rewrite import ID, rewrite_parquet
+from benchmarks.targets import NO_TARGET, Target, targets_of
 from lakehouse.assets.silver.bnpl_transactions_clean import TABLE as CLEAN
 from lakehouse.definitions import PROJECT
 from lakehouse.iceberg.catalog.engine import Engine
@@ -63,12 +64,9 @@ SCRIPT = "a plain script, all tables"
 NO_ROWS = "no table has them"
 LOGICALLY, PHYSICALLY, PROVEN = "logically gone", "physically gone", "proven"
 PYICEBERG, FOUR_CALLS, ERASURE = "PyIceberg's delete", "the usual four calls", "our erasure"
-LARGEST_AT_MOST = 0.1
-"""Ratio to the script; the target was a fifteenth. Half a second finds, reads and rewrites the files
-of the person, and commits.
-"""
-AT_MOST = {NO_ROWS: 1 / 3}
-"""Ratio to the script for one person, until all tables are done."""
+TARGETS = targets_of("erasure")
+OF_ONE = {NO_ROWS: TARGETS["all tables"], LOGICALLY: TARGETS["logical erasure"]}
+"""Targets for one person."""
 PROCEDURES = ("rewrite_data_files", "expire_snapshots", "remove_orphan_files")
 AGAIN, ALL = "again.parquet", "together"
 Seconds = Mapping[str, float]
@@ -175,7 +173,12 @@ def measure_largest(lakehouse: Lakehouse, folder: Path, rounds: int) -> list[Mea
     show(f"{table.name} is the largest table: {len(files)} files")
     ways = [
         Way("a plain script writes its Parquet again", by_script),
-        Way("its rows are erased, as readers see it", by_erasure, LARGEST_AT_MOST, times=3),
+        Way(
+            "its rows are erased, as readers see it",
+            by_erasure,
+            TARGETS["largest table"],
+            times=3,
+        ),
     ]
     return compare(ways, rounds=rounds, warm_ups=1)
 
@@ -236,11 +239,11 @@ class FullErasure:
     affected_bytes: int = 0
     added_bytes: int = 0
 
-    def measure(self, rounds: int, at_most: Mapping[str, float]) -> list[Measured]:
+    def measure(self, rounds: int, targets: Mapping[str, Target]) -> list[Measured]:
         """Compare an erasure with the script."""
         seconds = in_turn(self.lakehouse.home, [self._by_script, self._by_erasure], rounds, 0)
         return [
-            measured_against(seconds[SCRIPT], name, at_most.get(name), seconds[name])
+            measured_against(seconds[SCRIPT], name, targets.get(name, NO_TARGET), seconds[name])
             for name in (SCRIPT, NO_ROWS, LOGICALLY, PHYSICALLY, PROVEN)
         ]
 
@@ -255,7 +258,7 @@ class FullErasure:
 
     def bytes_figure(self, title: str) -> Figure:
         """Return the bytes written to data files relative to the affected files."""
-        return Figure(title, self.added_bytes / self.affected_bytes, 1.1)
+        return Figure(title, self.added_bytes / self.affected_bytes, TARGETS["written bytes"])
 
     def _by_script(self, number: int) -> Seconds:
         files, people = self.lakehouse.files(self._tables), self._people(number)
@@ -318,14 +321,14 @@ class Alternatives:
     """Tables that PyIceberg cannot write without pyiceberg-core."""
 
     def measure(self, rounds: int) -> list[Measured]:
-        """Compare the alternatives; they have no limits, and erase less."""
+        """Compare the alternatives; they have no targets, and erase less."""
         person = self._person()
         self.left["before"] = self._find(person)
         ways = {SCRIPT: self._script, PYICEBERG: self._pyiceberg, FOUR_CALLS: self._four_calls}
         actions = [*(self._timed(name, way) for name, way in ways.items()), self._erasure]
         seconds = in_turn(self.lakehouse.home, actions, rounds, 1)
         return [
-            measured_against(seconds[SCRIPT], name, None, seconds[name])
+            measured_against(seconds[SCRIPT], name, NO_TARGET, seconds[name])
             for name in (*ways, ERASURE)
         ]
 
@@ -418,7 +421,7 @@ def main(rounds: int, millions: float, people: int, alternatives_millions: float
             )
         }
         one, many = FullErasure(lakehouse, folder, 1), FullErasure(lakehouse, folder, people)
-        parts[f"{title}, all that there is, one person"] = one.measure(rounds, AT_MOST)
+        parts[f"{title}, all that there is, one person"] = one.measure(rounds, OF_ONE)
         parts[f"{title}, all that there is, {people} people"] = many.measure(rounds, {})
         few = f"{alternatives_millions:g} million transactions, one person"
         parts[f"{few}, also as others do it"] = of_alternatives

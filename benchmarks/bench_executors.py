@@ -41,6 +41,7 @@ from benchmarks.harness import (
     report,
     show,
 )
+from benchmarks.targets import NO_TARGET, targets_of
 from lakehouse.ingestion.collect import collect_files
 from lakehouse.ingestion.feed_lock import lock_feed
 from lakehouse.ingestion.staging.executor_reading import ExecutorReading
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
 FEED = Feed(
     "orders", ["id", "customer", "product", "amount", "note"], "bronze.orders", after="leave"
 )
-MEMORY_AT_MOST = 1.2
+TARGETS = targets_of("executors")
 _LOOK_SECONDS = 0.05
 _COLLECTIONS = 3
 _BLOCK_ROWS = 20_000
@@ -214,7 +215,7 @@ def measure_form(
     assert len({one.rows for each in readings.values() for one in each}) == 1, readings
     seconds = {name: [one.seconds for one in each] for name, each in readings.items()}
     measured = [
-        measured_against(seconds["driver"], name, None, of_reader)
+        measured_against(seconds["driver"], name, NO_TARGET, of_reader)
         for name, of_reader in seconds.items()
     ]
     return measured, readings
@@ -243,10 +244,10 @@ def memory_ratios(memory: Mapping[tuple[str, str], Memory]) -> list[Figure]:
         of_hundred = memory[_HUNDRED, reader]
         name = f"{form}, {reader}"
         python = taken.python_bytes / of_hundred.python_bytes
-        ratios.append(Figure(f"{name}: Python", python, MEMORY_AT_MOST))
+        ratios.append(Figure(f"{name}: Python", python, TARGETS["memory"]))
         if taken.jvm_bytes:
             java = taken.jvm_bytes / of_hundred.jvm_bytes
-            ratios.append(Figure(f"{name}: JVM", java, MEMORY_AT_MOST))
+            ratios.append(Figure(f"{name}: JVM", java, TARGETS["memory"]))
     return ratios
 
 

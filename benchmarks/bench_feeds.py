@@ -31,6 +31,7 @@ from benchmarks.harness import (
     show,
 )
 from benchmarks.opened_dev import open_dev
+from benchmarks.targets import NO_TARGET, targets_of
 from lakehouse.assets.bronze.raw_fruits import FEED
 from lakehouse.assets.silver.fruits import TABLE as FRUITS
 from lakehouse.definitions import TABLES, definitions
@@ -40,6 +41,7 @@ from lakehouse.orchestration.runs.instance import open_instance
 from lakehouse.settings import Settings
 from lakehouse.storage.stores import open_store
 
+TARGETS = targets_of("feeds")
 FILES = 200
 ONE_BY_ONE = 20
 S3_PORT = 3178
@@ -130,15 +132,16 @@ def measure_drops(settings: Settings, drops: int) -> list[Measured]:
             detected.append(seen)
             queryable.append(seen + rest)
             show(
-                f"drop {number} of {drops + 1}: asked for after {seen:.2f} s, rows {rest:.2f} s later"
+                f"drop {number} of {drops + 1}: requested after {seen:.2f} s, rows {rest:.2f} s later"
             )
     # The first drop is the warm-up.
     rows = {
-        "from the drop to the run that is asked for": detected[1:],
+        "from the drop to the requested run": detected[1:],
         "from the drop to its rows": queryable[1:],
     }
     return [
-        measured_against(detected[1:], name, None, seconds) for name, seconds in rows.items()
+        measured_against(detected[1:], name, NO_TARGET, seconds)
+        for name, seconds in rows.items()
     ]
 
 
@@ -168,7 +171,7 @@ def measure_many(settings: Settings) -> Figure:
     return Figure(
         f"time for a file, {FILES} in one run, of that with a run for each",
         at_once / FILES / each,
-        0.1,
+        TARGETS["file in a run of many"],
     )
 
 

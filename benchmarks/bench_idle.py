@@ -20,13 +20,11 @@ import psutil
 
 from benchmarks.harness import NOW, Figure, clone_at, conditions, plain_table, report, show
 from benchmarks.opened_dev import COMMAND, open_dev
+from benchmarks.targets import targets_of
 from lakehouse.settings import Settings
 
 BEFORE_COMMIT = "c034ce7"
-SHARE_AT_MOST, MEMORY_AT_MOST = 0.3, 1.1
-"""Ratios to the earlier commit. The targets were 0.03 of a core, which is 0.28 of the earlier 0.107
-on that machine, and no more memory than before.
-"""
+TARGETS = targets_of("idle")
 MINUTES = 5.0
 SETTLES_MINUTES = 3.0
 _OF_CHILDREN = 4
@@ -61,16 +59,16 @@ def main(minutes: float, settles: float, before: Path | None) -> None:
     earlier, now = idle.values()
     ratios = [
         Figure(
-            "share of a core, of that before; 0.28 was asked for",
+            "share of a core, of that before",
             cpu_of(now) / cpu_of(earlier),
-            SHARE_AT_MOST,
+            TARGETS["CPU share against before"],
         ),
-        Figure("share of a core; 0.03 was asked for", cpu_of(now)),
+        Figure("share of a core", cpu_of(now), TARGETS["CPU share"]),
         Figure("share of a core before", cpu_of(earlier)),
         Figure(
-            "memory, of that before; 1.0 was asked for",
+            "memory, of that before",
             memory_of(now) / memory_of(earlier),
-            MEMORY_AT_MOST,
+            TARGETS["memory against before"],
         ),
     ]
     title = f"`lakehouse dev`, {minutes:g} idle minutes after {settles:g}"

@@ -26,6 +26,7 @@ from benchmarks.harness import (
     report,
     show,
 )
+from benchmarks.targets import NO_TARGET
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.values.write_result import Published
@@ -148,7 +149,7 @@ def measure(
     for part in PARTS:
         first = tables[0].seconds[part][warm_ups:]
         parts[f"{title}: {part}"] = [
-            measured_against(first, table.mode, None, table.seconds[part][warm_ups:])
+            measured_against(first, table.mode, NO_TARGET, table.seconds[part][warm_ups:])
             for table in tables
         ]
     ratios = [Figure(table.mode, mean(table.added_shares)) for table in tables]
@@ -162,7 +163,7 @@ def _seconds_of(action: Callable[[], None]) -> float:
 
 
 def main(rounds: int, millions: Sequence[float], shares: Sequence[float]) -> None:
-    """Measure each size and share; there are no limits, since the rule is derived from it."""
+    """Measure each size and share; there are no targets, since the rule is derived from it."""
     environment = conditions()
     parts: dict[str, list[Measured]] = {}
     ratios: dict[str, list[Figure]] = {}

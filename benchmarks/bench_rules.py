@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame
 
 from benchmarks.bench_write import CURRENCIES, ORDERS, orders
 from benchmarks.harness import Measured, Way, compare, conditions, options, report
+from benchmarks.targets import NO_TARGET, Target, targets_of
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.read.pinned_frames import read_main
 from lakehouse.iceberg.rules.aggregate_rules import null_fraction
@@ -38,6 +39,7 @@ from lakehouse.settings import Settings
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import IcebergTable
 
+TARGETS = targets_of("rules")
 ROWS = 5_000_000
 STATUSES = ("PENDING", "APPROVED", "DECLINED")
 TWENTY_RULES = (
@@ -149,7 +151,7 @@ def on_computed_rows(engine: Engine, table: IcebergTable, rounds: int) -> list[M
                 lambda: [
                     result.failed_rows for result in audit(engine, table, rows, rules).results
                 ],
-                1 / 6,
+                TARGETS["computed rows"],
             ),
         ],
         rounds=rounds,
@@ -157,7 +159,11 @@ def on_computed_rows(engine: Engine, table: IcebergTable, rounds: int) -> list[M
 
 
 def on_a_table(
-    engine: Engine, table: IcebergTable, rules: Sequence[Rule], rounds: int
+    engine: Engine,
+    table: IcebergTable,
+    rules: Sequence[Rule],
+    rounds: int,
+    target: Target = NO_TARGET,
 ) -> list[Measured]:
     """Compare one pass with one query per rule on a table, where a query reads only its columns."""
     ruled = replace(table, rules=tolerant(rules))
@@ -167,7 +173,7 @@ def on_a_table(
                 "one query a rule",
                 lambda: query_by_query(read_main(engine, table.name), ruled.rules),
             ),
-            Way("one pass", lambda: in_one_pass(engine, ruled)),
+            Way("one pass", lambda: in_one_pass(engine, ruled), target),
         ],
         rounds=rounds,
     )
@@ -181,7 +187,9 @@ def measure(engine: Engine, table: IcebergTable, rounds: int) -> dict[str, list[
         f"20 rules on {rows.count():,} rows that are computed": on_computed_rows(
             engine, table, rounds
         ),
-        "20 rules on a table": on_a_table(engine, table, TWENTY_RULES, rounds),
+        "20 rules on a table": on_a_table(
+            engine, table, TWENTY_RULES, rounds, TARGETS["stored table"]
+        ),
         "20 rules on a table, some on long texts": on_a_table(
             engine, table, WIDE_RULES, rounds
         ),
@@ -191,7 +199,7 @@ def measure(engine: Engine, table: IcebergTable, rounds: int) -> dict[str, list[
                 Way(
                     "one pass, and one for unique",
                     lambda: in_one_pass(engine, shared),
-                    at_most=1.0,
+                    TARGETS["against cuallee"],
                 ),
             ],
             rounds=rounds,

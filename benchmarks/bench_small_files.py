@@ -16,6 +16,7 @@ from pathlib import Path
 from benchmarks.bench_write import ORDERS, orders
 from benchmarks.harness import Measured, Way, compare, conditions, options, report, show
 from benchmarks.real_upkeep import keep_up
+from benchmarks.targets import targets_of
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.evolve import planning
 from lakehouse.iceberg.metadata.manifests import files
@@ -26,11 +27,7 @@ from lakehouse.tables.upkeep import DEFAULTS
 from lakehouse.upkeep.compaction import compact
 
 FILES, COMMITS, MILLIONS = 5000, 2000, 5.0
-SCAN_AT_MOST, PLAN_AT_MOST = 0.18, 0.5
-"""Ratios to before upkeep; the target was an eighth. After upkeep, reading a million rows takes half a
-second, with one task per row group of 16 MB; with one task, the ratio was 0.18. Planning reads the
-table metadata in 0.04 s, which upkeep does not reduce.
-"""
+TARGETS = targets_of("small_files")
 ROWS_A_FILE = 200
 FILES_A_COMMIT = 50
 ROWS_A_COMMIT = 100
@@ -94,8 +91,11 @@ def measure_reads(engine: Engine, file_count: int, rounds: int) -> dict[str, lis
     show(f"{kept.name}: {len(files(engine, kept.name))} files after upkeep")
 
     title, after = f"{commits * of_commit} small files", "after upkeep"
-    scans = [Way("before upkeep", sick.scan), Way(after, kept.scan, SCAN_AT_MOST, times=3)]
-    plans = [Way("before upkeep", sick.plan), Way(after, kept.plan, PLAN_AT_MOST, times=3)]
+    scans = [Way("before upkeep", sick.scan), Way(after, kept.scan, TARGETS["scan"], times=3)]
+    plans = [
+        Way("before upkeep", sick.plan),
+        Way(after, kept.plan, TARGETS["planning"], times=3),
+    ]
     queries = [
         Way("before upkeep", sick.plan_in_spark, times=3),
         Way(after, kept.plan_in_spark, times=3),
@@ -125,13 +125,14 @@ def measure_history(engine: Engine, commits: int, rounds: int) -> dict[str, list
     keep_up(engine, [many.name], _as_of(engine, many.name))
 
     title = f"Planning after {commits} commits, with upkeep every {UPKEEP_EVERY}"
+    target = TARGETS["planning after many commits"]
     in_spark = [
         Way(f"{of_few} commits", few.plan_in_spark, times=5),
-        Way(f"{commits} commits and upkeep", many.plan_in_spark, 1.1, times=5),
+        Way(f"{commits} commits and upkeep", many.plan_in_spark, target, times=5),
     ]
     by_pyiceberg = [
         Way(f"{of_few} commits", few.plan, times=5),
-        Way(f"{commits} commits and upkeep", many.plan, 1.1, times=5),
+        Way(f"{commits} commits and upkeep", many.plan, target, times=5),
     ]
     return {
         f"{title}: a query in Spark": compare(in_spark, rounds=rounds),
@@ -181,7 +182,10 @@ def measure_compaction(
         ).collect()
         return int(result.step_metrics["rewritten_files"])
 
-    ways = [Way("plain Parquet", rewrite), Way("compaction, and a rollback", join, 1.5)]
+    ways = [
+        Way("plain Parquet", rewrite),
+        Way("compaction, and a rollback", join, TARGETS["compaction"]),
+    ]
     title = f"{len(paths)} files of {size_bytes / 1e6:.0f} MB in all: written again"
     return {title: compare(ways, rounds=rounds, warm_ups=1)}
 

@@ -37,12 +37,14 @@ from benchmarks.harness import (
 from benchmarks.many_tables import TABLES_OF_FEED, fill_home, make_project, open_project
 from benchmarks.opened_dev import COMMAND, PORT, open_dev
 from benchmarks.process_times import Times, times_of
+from benchmarks.targets import NO_TARGET, targets_of
 from benchmarks.ui_queries import query_text
 from lakehouse.project import Project
 from lakehouse.settings import Settings
 
 FEEDS = {"few_tables": 1, "many_tables": 100}
-AT_MOST, LOOK_AT_MOST, IDLE_AT_MOST = 20.0, 5.0, 2.0
+TARGETS = targets_of("tables")
+MANY_TABLES = TARGETS["many tables"]
 MINUTES, SETTLES_MINUTES = 3.0, 2.0
 _LOAD = """
 from dagster._core.remote_representation.external_data import RepositorySnap
@@ -112,7 +114,9 @@ def main(rounds: int, minutes: float, settles: float, *, idle_only: bool) -> Non
         parts |= _ui_parts(queries)
     title = f"`lakehouse dev`, {minutes:g} idle minutes after {settles:g}"
     few, many = map(cpu_of, idle.values())
-    ratios = {title: [Figure("share of a core, of that of few", many / few, IDLE_AT_MOST)]}
+    ratios = {
+        title: [Figure("share of a core, of that of few", many / few, TARGETS["idle share"])]
+    }
     more = [sizes, processes_table(idle)]
     name = "tables_idle" if idle_only else "tables"
     sys.exit(0 if report(name, environment, parts, ratios, more) else 1)
@@ -143,10 +147,8 @@ def _processes(
 ) -> dict[str, list[Measured]]:
     def way(one: Lakehouse) -> TimedWay:
         command = [sys.executable, *arguments[one.name]]
-        at_most = None if one is both[0] else AT_MOST
-        return TimedWay(
-            one.name, lambda: times_of(command, one.env, one.root), at_most, at_most
-        )
+        target = NO_TARGET if one is both[0] else MANY_TABLES
+        return TimedWay(one.name, lambda: times_of(command, one.env, one.root), target, target)
 
     return compare_times(title, [way(one) for one in both], rounds=rounds)
 
@@ -162,16 +164,19 @@ def _sensor_checks(both: Sequence[Lakehouse], rounds: int) -> dict[str, list[Mea
             if number >= 0:
                 taken[one.name].append(sensor_times)
     parts: dict[str, list[Measured]] = {}
-    kinds = {"First look of all sensors after a start": AT_MOST, _NOTHING_NEW: LOOK_AT_MOST}
-    for title, at_most in kinds.items():
+    kinds = {
+        "First look of all sensors after a start": MANY_TABLES,
+        _NOTHING_NEW: TARGETS["idle sensors"],
+    }
+    for title, target in kinds.items():
         for what in ("wall", "cpu"):
             seconds = [
                 [_seconds(sensor_times, title, what) for sensor_times in taken[one.name]]
                 for one in both
             ]
             parts[f"{title}: {_CLOCKS[what]}"] = [
-                measured_against(seconds[0], both[0].name, None, seconds[0]),
-                measured_against(seconds[0], both[1].name, at_most, seconds[1]),
+                measured_against(seconds[0], both[0].name, NO_TARGET, seconds[0]),
+                measured_against(seconds[0], both[1].name, target, seconds[1]),
             ]
     return parts
 
@@ -246,8 +251,8 @@ def _ui_parts(queries: Mapping[str, Mapping[str, list[float]]]) -> dict[str, lis
     (few, of_few), (many, of_many) = queries.items()
     return {
         title: [
-            measured_against(of_few[title], few, None, of_few[title]),
-            measured_against(of_few[title], many, AT_MOST, of_many[title]),
+            measured_against(of_few[title], few, NO_TARGET, of_few[title]),
+            measured_against(of_few[title], many, MANY_TABLES, of_many[title]),
         ]
         for title in of_few
     }

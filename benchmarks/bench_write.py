@@ -14,6 +14,7 @@ from uuid import uuid4
 from pyspark.sql import DataFrame
 
 from benchmarks.harness import Measured, Way, compare, conditions, options, report
+from benchmarks.targets import NO_TARGET, Target, targets_of
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.evolve import planning
 from lakehouse.iceberg.rules.rows import accepted, between, excluded, expression, not_null
@@ -25,6 +26,7 @@ from lakehouse.settings import Settings
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import Append, Column, IcebergTable
 
+TARGETS = targets_of("write")
 ROWS = 2_000_000
 STANDING_ROWS = 10_000_000
 SOURCE = "bench.source"
@@ -68,7 +70,7 @@ def orders(engine: Engine, first_id: int, rows: int) -> DataFrame:
     )
 
 
-class Targets:
+class FreshTables:
     """Tables to write to: a new one for each run, empty or with existing rows."""
 
     def __init__(
@@ -111,29 +113,29 @@ def measure(
     Tables are created outside of the measured time.
     """
     blocking = tuple(replace(rule, on_failure="block") for rule in FIVE_RULES)
-    targets = Targets(engine, standing)
+    tables = FreshTables(engine, standing)
     ready: dict[str, list[IcebergTable]] = {}
 
     def way(
         name: str,
         rules: Sequence[Rule],
         run: Callable[[Engine, IcebergTable], int],
-        at_most: float | None,
+        target: Target,
     ) -> Way:
         # One table for each warm-up and round.
-        ready[name] = [targets.fresh(rules) for _ in range(rounds + 2)]
-        return Way(name, lambda: run(engine, ready[name].pop()), at_most)
+        ready[name] = [tables.fresh(rules) for _ in range(rounds + 2)]
+        return Way(name, lambda: run(engine, ready[name].pop()), target)
 
     return compare(
         [
-            way("bare writeTo().append()", (), bare_append, None),
-            way("five rules that quarantine", FIVE_RULES, staged, 1.3),
-            way("five rules that block", blocking, staged, 1.3),
+            way("bare writeTo().append()", (), bare_append, NO_TARGET),
+            way("five rules that quarantine", FIVE_RULES, staged, TARGETS["row rules"]),
+            way("five rules that block", blocking, staged, TARGETS["row rules"]),
             way(
                 "four rules that quarantine, and unique",
                 (*FIVE_RULES[:4], unique("id")),
                 staged,
-                1.8,
+                TARGETS["row rules and unique"],
             ),
         ],
         rounds=rounds,

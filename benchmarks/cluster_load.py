@@ -21,6 +21,7 @@ from pyarrow import dataset
 
 from benchmarks.harness import NOW, Measured, measured_against, show
 from benchmarks.plain_load import COLUMNS
+from benchmarks.targets import NO_TARGET, targets_of
 from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.scaffolding.begin_project import begin_project
 from lakehouse.settings import Settings
@@ -30,11 +31,8 @@ from lakehouse_tests.cluster.spark_cluster import SparkCluster, running_cluster
 FILES, FILE_BYTES = 40, 25_000_000
 EASIEST = "each line typed and appended, the easiest"
 ORDINARY = "the newest line of each id"
-LOAD_AT_MOST = {EASIEST: 1.5, ORDINARY: 1.4}
-"""The target was 1.4 for both. In addition to the script, files are validated and staged before their
-rows land (0.25 core seconds per 25 MB), rows keep their source, values are parsed strictly, and each
-new row is verified at the end.
-"""
+TARGETS = targets_of("executors")
+OF_FORM = {EASIEST: TARGETS["load of all lines"], ORDINARY: TARGETS["load of the newest lines"]}
 _SEED = 26
 _TAILS = 20_000
 _NAME = "orders"
@@ -231,8 +229,8 @@ def _measured(
     plain = [one.seconds for one in done[ways[0][0]]]
     measured = []
     for name, each in done.items():
-        at_most = LOAD_AT_MOST[form] if each is not done[ways[0][0]] else None
-        measured.append(measured_against(plain, name, at_most, [one.seconds for one in each]))
+        target = OF_FORM[form] if each is not done[ways[0][0]] else NO_TARGET
+        measured.append(measured_against(plain, name, target, [one.seconds for one in each]))
     return measured
 
 

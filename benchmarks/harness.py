@@ -21,7 +21,8 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from benchmarks.process_times import Times
-from benchmarks.results_index import RESULTS, write_index
+from benchmarks.results_index import MISSED, RESULTS, write_index
+from benchmarks.targets import NO_TARGET, Target
 
 NOW = Path(__file__).parent.parent
 """The measured code."""
@@ -32,13 +33,13 @@ _PACKAGES = ("pyspark", "pyiceberg", "dagster")
 class Way:
     """An alternative: `run` returns a value to verify the result.
 
-    `at_most`: limit of the ratio to the first way; None without a limit. A much shorter way runs
-    `times` times per turn, of which the median counts, so that it is equally warm.
+    `target` applies to the ratio to the first way. A much shorter way runs `times` times per turn,
+    of which the median counts, so that it is equally warm.
     """
 
     name: str
     run: Callable[[], Any]
-    at_most: float | None = None
+    target: Target = NO_TARGET
     times: int = 1
 
 
@@ -46,13 +47,13 @@ class Way:
 class TimedWay:
     """An alternative that measures itself, such as CPU time of other processes.
 
-    `cpu_at_most` and `wall_at_most`: limits of the ratios to the first way.
+    The targets apply to the ratios to the first way.
     """
 
     name: str
     run: Callable[[], Times]
-    cpu_at_most: float | None = None
-    wall_at_most: float | None = None
+    cpu_target: Target = NO_TARGET
+    wall_target: Target = NO_TARGET
 
 
 _AnyWay = TypeVar("_AnyWay", Way, TimedWay)
@@ -63,33 +64,23 @@ class Measured:
     """Result of one way: its times, and the ratio to the first way in each round."""
 
     name: str
-    at_most: float | None
+    target: Target
     seconds: Sequence[float]
     ratios: Sequence[float]
 
     @property
-    def ratio(self) -> float:
+    def value(self) -> float:
         """The median ratio."""
         return statistics.median(self.ratios)
-
-    @property
-    def is_met(self) -> bool:
-        """Whether the limit is met."""
-        return self.at_most is None or self.ratio <= self.at_most
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A ratio of other values than times, such as bytes, with its limit `at_most`."""
+    """A value other than the ratio of two times, such as a share of bytes."""
 
     name: str
-    ratio: float
-    at_most: float | None = None
-
-    @property
-    def is_met(self) -> bool:
-        """Whether the limit is met."""
-        return self.at_most is None or self.ratio <= self.at_most
+    value: float
+    target: Target = NO_TARGET
 
 
 def options(description: str | None, *, rounds: int) -> argparse.ArgumentParser:
@@ -130,7 +121,7 @@ def compare(ways: Sequence[Way], *, rounds: int = 7, warm_ups: int = 2) -> list[
     measured = []
     for way in ways:
         seconds = [took[way.name] for took in times]
-        measured.append(measured_against(first, way.name, way.at_most, seconds))
+        measured.append(measured_against(first, way.name, way.target, seconds))
     return measured
 
 
@@ -151,8 +142,8 @@ def compare_times(
     cpu_measured, wall_measured = [], []
     for way in ways:
         name = way.name
-        cpu_measured.append(measured_against(cpu[first], name, way.cpu_at_most, cpu[name]))
-        wall_measured.append(measured_against(wall[first], name, way.wall_at_most, wall[name]))
+        cpu_measured.append(measured_against(cpu[first], name, way.cpu_target, cpu[name]))
+        wall_measured.append(measured_against(wall[first], name, way.wall_target, wall[name]))
     return {
         f"{title}: time of the processor": cpu_measured,
         f"{title}: until it ends": wall_measured,
@@ -160,11 +151,11 @@ def compare_times(
 
 
 def measured_against(
-    first: Sequence[float], name: str, at_most: float | None, seconds: Sequence[float]
+    first: Sequence[float], name: str, target: Target, seconds: Sequence[float]
 ) -> Measured:
     """Return the result of a way, given the seconds of the first way in the same rounds."""
     ratios = [own / of_first for of_first, own in zip(first, seconds, strict=True)]
-    return Measured(name, at_most, seconds, ratios)
+    return Measured(name, target, seconds, ratios)
 
 
 def show(progress: str) -> None:
@@ -177,8 +168,8 @@ def table(title: str, measured: Sequence[Measured]) -> str:
     lines = [
         f"## {title}",
         "",
-        "| way | median s | min s | max s | ratio | promised |",
-        "|---|--:|--:|--:|--:|--:|",
+        "| way | median s | min s | max s | ratio | requested | enforced |",
+        "|---|--:|--:|--:|--:|--:|--:|",
         *(_line(of_way) for of_way in measured),
         "",
         f"{len(measured[0].seconds)} rounds; {_machine()}.",
@@ -187,23 +178,15 @@ def table(title: str, measured: Sequence[Measured]) -> str:
     return "\n".join(lines)
 
 
-def ratios_table(title: str, ratios: Sequence[Figure]) -> str:
-    """Return ratios as a Markdown table."""
-    lines = [f"## {title}", "", "| | ratio | promised |", "|---|--:|--:|"]
-    return "\n".join(
-        [
-            *lines,
-            *(
-                f"| {figure.name} | {figure.ratio:.3f} | {_promised(figure)} |"
-                for figure in ratios
-            ),
-            "",
-        ]
-    )
+def figures_table(title: str, figures: Sequence[Figure]) -> str:
+    """Return figures as a Markdown table."""
+    lines = [f"## {title}", "", "| | measured | requested | enforced |", "|---|--:|--:|--:|"]
+    lines += [f"| {one.name} | {one.value:.3f} | {_limits(one)} |" for one in figures]
+    return "\n".join([*lines, ""])
 
 
 def plain_table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a Markdown table without limits; all columns but the first are numeric."""
+    """Return a Markdown table without targets; all columns but the first are numeric."""
     lines = [heads, ["---", *["--:"] * (len(heads) - 1)], *rows]
     return "\n".join([f"## {title}", "", *(f"| {' | '.join(line)} |" for line in lines), ""])
 
@@ -212,7 +195,7 @@ def report(
     name: str,
     environment: str,
     parts: Mapping[str, Sequence[Measured]],
-    ratios: Mapping[str, Sequence[Figure]] = MappingProxyType({}),
+    figures: Mapping[str, Sequence[Figure]] = MappingProxyType({}),
     more: Sequence[str] = (),
 ) -> bool:
     """Print the tables and save them as `results/<name>.md`; return whether all limits are met.
@@ -225,7 +208,7 @@ def report(
         [
             f"Measured on {environment}.\n",
             *tables,
-            *(ratios_table(title, of_title) for title, of_title in ratios.items()),
+            *(figures_table(title, of_title) for title, of_title in figures.items()),
             *more,
         ]
     )
@@ -233,7 +216,9 @@ def report(
     (RESULTS / f"{name}.md").write_text(f"# {name}\n\n{text}", encoding="utf-8")
     write_index(RESULTS)
     print(text)  # noqa: T201
-    return all(result.is_met for part in (*parts.values(), *ratios.values()) for result in part)
+    results: list[Measured | Figure] = [result for part in parts.values() for result in part]
+    results += [figure for part in figures.values() for figure in part]
+    return all(result.target.is_met_by(result.value) for result in results)
 
 
 def _in_turn(ways: Sequence[_AnyWay], number: int) -> Sequence[_AnyWay]:
@@ -267,15 +252,16 @@ def _line(result: Measured) -> str:
         max(result.seconds),
     )
     return (
-        f"| {result.name} | {middle:.2f} | {low:.2f} | {high:.2f} | {result.ratio:.2f} |"
-        f" {_promised(result)} |"
+        f"| {result.name} | {middle:.2f} | {low:.2f} | {high:.2f} | {result.value:.2f} |"
+        f" {_limits(result)} |"
     )
 
 
-def _promised(result: Measured | Figure) -> str:
-    if result.at_most is None:
-        return ""
-    return f"{result.at_most:.2f}{'' if result.is_met else ' (broken)'}"
+def _limits(result: Measured | Figure) -> str:
+    def cell(limit: float | None) -> str:
+        return f"{limit:.3g}{MISSED if result.value > limit else ''}" if limit else ""
+
+    return f"{cell(result.target.requested)} | {cell(result.target.enforced)}"
 
 
 def _commit() -> str:
