@@ -112,6 +112,13 @@ CLEARED: list[Step] = [
     Compute(replays=True),
 ]
 """The first refused rows are cleared, at the second try, and not refused once more."""
+FIRST: list[Step] = [
+    Deliver(0, "1.csv", (("b", "mend", 3, NO_DAY),)),
+    Deliver(1, "1.csv", (("a", "mend", 1, 1), ("a", "3", 1, 1))),
+    Compute(),
+    Rollback(0, 1),
+]
+"""A refused row, which the corrected function accepts, and the row that the table has of its key."""
 
 
 @pytest.mark.parametrize(
@@ -132,6 +139,7 @@ CLEARED: list[Step] = [
             ("corrected", "newest of all", "none", "string", "delete files"),
             ("cleared", "partitions", "none", "string", "whole files"),
             ("cleared", "overwrite", "none", "timestamp", "whole files"),
+            ("first", "append", "none", "string", "whole files"),
         ],
         tried=[
             ("blocked", "partitions", "days", "date", "whole files"),
@@ -139,6 +147,7 @@ CLEARED: list[Step] = [
             ("corrected", "versions", "none", "timestamp", "whole files"),
             ("corrected", "merge", "keys", "string", "delete files"),
             ("cleared", "merge", "none", "int", "both"),
+            ("first", "append", "none", "string", "whole files"),
         ],
     ),
 )
@@ -151,9 +160,11 @@ def test_a_table_of_two_sources_has_what_the_model_has(
     kind: Kind,
     row_levels: RowLevels,
 ) -> None:
-    steps = {"blocked": STORY, "corrected": CORRECTED, "cleared": CLEARED}[story]
+    steps = {"blocked": STORY, "corrected": CORRECTED, "cleared": CLEARED, "first": FIRST}[
+        story
+    ]
     lakehouse = TwoSources(engine, shape, follower, kind, row_levels)
-    lakehouse.play(steps, monkeypatch, corrects=story == "corrected")
+    lakehouse.play(steps, monkeypatch, corrects=story in ("corrected", "first"))
     lakehouse.check()
 
 

@@ -256,7 +256,8 @@ class Model:
 
         Refused rows wait, but for those that an accepted one of their key corrected. Those that
         went from their source, and were not rejected, may wait too; so may those of a key that
-        an append has, or that what corrected them is gone itself.
+        an append has, which it skips even if its function accepts them now, or those that a row
+        corrected that is gone itself.
         """
         accepted = {row.k: row for row in self.expected}
         refused = {row for row in self.standing if not self.accepts(row)}
@@ -264,11 +265,9 @@ class Model:
         waiting = {row.id for row in refused - corrected}
         there = {row.id for row in self.standing}
         gone = {row.id for row in self._delivered} - there - self._rejected
-        known = {
-            row.id
-            for row in corrected
-            if self.shape == "append" or accepted[row.k].id not in there
-        }
+        known = {row.id for row in corrected if accepted[row.k].id not in there}
+        if self.shape == "append":
+            known |= {row.id for row in self.standing if row.k in accepted}
         must = waiting - self._returned - self.cleared
         return must, waiting | gone | known
 

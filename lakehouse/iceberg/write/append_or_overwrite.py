@@ -258,8 +258,9 @@ def _not_landed(attempt: Attempt, frame: "DataFrame") -> "DataFrame | None":
     if arriving is None:
         existing_keys = attempt.existing().selectExpr(*map(identifier, keys)).distinct()
         new_rows = without_keys(frame, existing_keys, keys)
-        if not attempt.scope.rows:
+        if not attempt.scope.rows or not {*keys} <= {*SOURCE_COLUMNS}:
             return new_rows
+        # The key is that of a delivery: other rows of it are in the table.
         return new_rows.unionByName(
             _quarantined(attempt, with_keys(frame, existing_keys, keys))
         )

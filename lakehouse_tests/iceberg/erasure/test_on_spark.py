@@ -101,6 +101,7 @@ def _paths_without_seven(engine: Engine, name: str) -> set[str]:
     return _paths(engine, name) - {row[0] for row in with_seven}
 
 
+@with_format_3
 def test_rows_of_a_table_of_format_3_are_deleted_by_position(embedded_engine: Engine) -> None:
     engine = embedded_engine
     fill(engine, DELIVERED, DELIVERED_ROWS)

@@ -1,7 +1,6 @@
 """Compaction: fewer files, the same rows, and nothing else is touched."""
 
 from dataclasses import replace
-from itertools import product
 from typing import Any
 
 import pytest
@@ -14,8 +13,7 @@ from lakehouse.iceberg.metadata.commit_record import CommitProperties
 from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.upkeep.step_result import StepResult
 from lakehouse.upkeep.compaction import compact
-from lakehouse_tests.conftest import newer_iceberg
-from lakehouse_tests.examples import repeated
+from lakehouse_tests.conftest import newer_iceberg, with_format_3
 from lakehouse_tests.iceberg.upkeep.tables import (
     MERGE_ON_READ,
     NAME,
@@ -91,7 +89,12 @@ def test_small_files_become_one_and_what_main_says_of_its_inputs_stays(
 
 @pytest.mark.parametrize(
     ("version", "partitioning"),
-    repeated(product("23", ["", "part"]), tried=[("2", "part"), ("3", "")], rest="long"),
+    [
+        ("2", "part"),
+        pytest.param("2", "", marks=pytest.mark.long),
+        pytest.param("3", "", marks=with_format_3),
+        pytest.param("3", "part", marks=[pytest.mark.long, with_format_3]),
+    ],
 )
 def test_deleted_rows_and_their_delete_files_are_gone(
     embedded_engine: Engine, version: str, partitioning: str
