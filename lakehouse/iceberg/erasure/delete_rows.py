@@ -16,8 +16,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from lakehouse.errors import WriteConflict
+from lakehouse.errors import SetupError, WriteConflict
 from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.catalog.iceberg_release import is_spark_3, spark_line
 from lakehouse.iceberg.catalog.pyiceberg_internals import WRITABLE_FORMATS
 from lakehouse.iceberg.commit.branch import (
     drop_abandoned_branches,
@@ -192,6 +193,12 @@ def _attempt(
             operation="overwrite" if any(file.rows for file in found) else "replace",
         )
     elif ref == MAIN:
+        if loaded.format_version > _POSITION_DELETES_IN and is_spark_3():
+            raise SetupError(
+                f"{table.name} has format version {loaded.format_version}, of which Spark"
+                f" {spark_line()} cannot delete rows by position; expected Spark 4.",
+                next_step="Repeat this with PySpark 4.1; nothing of the table was changed.",
+            )
         _delete_by_spark(engine, table.name, found, properties)
     elif is_blocked(ref):
         drop_branch(engine, table.name, ref)

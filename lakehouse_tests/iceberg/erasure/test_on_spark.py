@@ -4,13 +4,15 @@ from dataclasses import replace
 
 import pytest
 
+from lakehouse.errors import SetupError
 from lakehouse.iceberg.catalog.engine import Engine
+from lakehouse.iceberg.erasure import delete_rows as delete_rows_module
 from lakehouse.iceberg.erasure.delete_rows import count_rows, delete_rows
 from lakehouse.iceberg.erasure.remove_from_files import remove_from_files
 from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.tables.person import Person
 from lakehouse.tables.table import Append, Column, IcebergTable
-from lakehouse_tests.conftest import with_format_3
+from lakehouse_tests.conftest import with_erased_format_3
 from lakehouse_tests.iceberg.erasure.people import (
     ANNA,
     DELIVERED,
@@ -52,9 +54,9 @@ def everyone_else(engine: Engine, version: str = "") -> str:
     ("format_version", "mode"),
     [
         ("2", "copy-on-write"),
-        ("3", "merge-on-read"),
+        pytest.param("3", "merge-on-read", marks=with_erased_format_3),
         pytest.param("2", "merge-on-read", marks=pytest.mark.soak),
-        pytest.param("3", "copy-on-write", marks=pytest.mark.soak),
+        pytest.param("3", "copy-on-write", marks=[pytest.mark.soak, with_erased_format_3]),
     ],
 )
 def test_other_rows_are_as_they_were(
@@ -101,14 +103,21 @@ def _paths_without_seven(engine: Engine, name: str) -> set[str]:
     return _paths(engine, name) - {row[0] for row in with_seven}
 
 
-@with_format_3
-def test_rows_of_a_table_of_format_3_are_deleted_by_position(embedded_engine: Engine) -> None:
+@pytest.mark.parametrize("on_spark_3", [pytest.param(False, marks=with_erased_format_3), True])
+def test_rows_of_a_table_of_format_3_are_deleted_by_position(
+    embedded_engine: Engine, monkeypatch: pytest.MonkeyPatch, on_spark_3: bool
+) -> None:
     engine = embedded_engine
     fill(engine, DELIVERED, DELIVERED_ROWS)
     found = count_rows(engine, DELIVERED, [ANNA])
     name = engine.catalog.sql_name(DELIVERED.name)
     engine.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('format-version' = '3')")
+    monkeypatch.setattr(delete_rows_module, "is_spark_3", lambda: on_spark_3)
 
+    if on_spark_3:
+        with pytest.raises(SetupError, match="expected Spark 4"):
+            delete_rows(engine, DELIVERED, [ANNA], REQUEST)
+        return
     assert delete_rows(engine, DELIVERED, [ANNA], REQUEST).rows == found == {"main": 6}
     main = read_history(engine, DELIVERED.name).main
     assert main.commit.kind == "erasure"
@@ -117,7 +126,7 @@ def test_rows_of_a_table_of_format_3_are_deleted_by_position(embedded_engine: En
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("format_version", "files"),
-    [("2", "orc"), pytest.param("3", "parquet", marks=with_format_3)],
+    [("2", "orc"), pytest.param("3", "parquet", marks=with_erased_format_3)],
 )
 def test_refs_that_only_spark_writes_are_reported_until_they_are_dropped(
     embedded_engine: Engine, format_version: str, files: str

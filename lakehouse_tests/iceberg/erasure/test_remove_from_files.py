@@ -16,7 +16,7 @@ from lakehouse.iceberg.erasure.remove_unnamed import remove_unnamed
 from lakehouse.iceberg.metadata.manifests import files
 from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.read.pinned_inputs import pin_since
-from lakehouse_tests.conftest import on_embedded_alone, with_format_3
+from lakehouse_tests.conftest import on_embedded_alone, with_erased_format_3
 from lakehouse_tests.iceberg.erasure.people import (
     ANNA,
     ORDERS,
@@ -124,7 +124,7 @@ def kinds_with_her(engine: Engine) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "format_version", [2, pytest.param(3, marks=[with_format_3, pytest.mark.long])]
+    "format_version", [2, pytest.param(3, marks=[with_erased_format_3, pytest.mark.long])]
 )
 def test_nothing_that_is_kept_holds_her(embedded_engine: Engine, format_version: int) -> None:
     engine = embedded_engine
