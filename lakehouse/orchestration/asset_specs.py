@@ -96,7 +96,7 @@ def quarantine_spec(table: IcebergTable) -> dg.AssetSpec | None:
         table.quarantine,
         description=(
             f"{table.quarantine.comment} `lakehouse quarantine {table.name}` counts and shows them,"
-            f" and `lakehouse quarantine replay {table.name}` judges them again."
+            f" and `lakehouse quarantine replay {table.name}` evaluates them again."
         ),
         deps=[asset_key(table.name)],
     )

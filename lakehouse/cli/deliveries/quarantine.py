@@ -50,7 +50,9 @@ def table_with_quarantine(state: State, name: str) -> "IcebergTable":
 
 _SAMPLED = 5
 _SHOWN_COUNTS = 40
-_COUNTS = ("by", "name", "rows", "first_refused_at", "last_refused_at")
+_COUNTS = ("by", "name", "rows", "first rejected at", "last rejected at")
+_CSV = ("by", "name", "rows", "first_refused_at", "last_refused_at")
+"""Headings that programs read; they stay."""
 
 
 @click.group("quarantine", cls=ShowGroup, invoke_without_command=True)
@@ -207,7 +209,7 @@ def _counts_record(noun: str, row_counts: "RowCounts") -> dict[str, Any]:
 
 def _csv(counts: "Iterable[QuarantinedRows]") -> str:
     rows = [[of_table.table, *row] for of_table in counts for row in _counts(of_table)]
-    return render("csv", columns_named(("table", *_COUNTS)), rows)
+    return render("csv", columns_named(("table", *_CSV)), rows)
 
 
 def _counts(of_table: "QuarantinedRows") -> Iterator[list[Any]]:
@@ -245,7 +247,7 @@ def _shown(counts: "QuarantinedRows", rows: Sequence[Mapping[str, Any]]) -> Iter
             values,
             footer=f"{len(rows):,} of {count(counts.rows, 'row')}",
         )
-    yield f"lakehouse quarantine replay {counts.table}: judges them again after a correction."
+    yield f"lakehouse quarantine replay {counts.table}: evaluates them again after a correction."
 
 
 def _clearing_line(clearing: "Clearing") -> str:

@@ -163,7 +163,7 @@ def _runs(engine: Engine, graph: "AssetGraph", table: IcebergTable) -> list[Pend
     inputs = inputs_of(node.metadata) if node else {}
     if not inputs:
         raise UsageError(
-            f"{table.name} is computed from no other table, whose rows could be judged again.",
+            f"{table.name} is computed from no other table, whose rows could be evaluated again.",
             next_step=(
                 "Of a feed's table, take a file out by `lakehouse reject`, and put it into the"
                 " inbox once more."
