@@ -5,7 +5,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from lakehouse.errors import SnapshotNotFound, UsageError
+from lakehouse.iceberg.commit.publish_blocked import _prepared
 from lakehouse.iceberg.diff.diff_plan import published_before, resolve_snapshot_ref
+from lakehouse.iceberg.metadata.commit_record import CommitProperties
 from lakehouse.iceberg.metadata.snapshots import History, Snapshot
 
 NOON = datetime(2024, 1, 1, 12, tzinfo=UTC)
@@ -82,3 +84,13 @@ def test_before_a_snapshot_may_have_expired():
 
 def test_main_of_a_table_without_a_snapshot_is_none():
     assert resolve_snapshot_ref(History("t.t", {}, {}, (), {}), "main") is None
+
+
+def test_a_run_prefix_of_several_blocked_candidates_is_rejected() -> None:
+    of_runs = [CommitProperties("write", "w", run).to_summary() for run in ("a1", "a2")]
+    snapshots = {n: Snapshot(n, None, 0, NOON, "append", of) for n, of in enumerate(of_runs)}
+    blocked = History("t.t", snapshots, {"refused_1": 0, "refused_2": 1}, (), {})
+
+    assert _prepared(blocked, "a1", timedelta(days=7))[0] == "refused_1"
+    with pytest.raises(UsageError, match=r"more than one blocked candidate of run 'a'.*a1, a2"):
+        _prepared(blocked, "a", timedelta(days=7))

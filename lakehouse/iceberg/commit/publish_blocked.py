@@ -126,11 +126,12 @@ def _prepared(history: History, run_id: str, kept_for: timedelta) -> tuple[str, 
         for name, candidate in kept.items()
         if run_id and _run(candidate).startswith(run_id)
     }
-    if not of_run:
+    if len({_run(candidate) for candidate in of_run.values()}) != 1:
         runs = sorted({_run(candidate)[:8] for candidate in kept.values()})
         known = ", ".join(runs) or "no run"
+        found = "more than one" if of_run else "no"
         raise UsageError(
-            f"{history.table} has no blocked candidate of run {run_id!r}; it has those of"
+            f"{history.table} has {found} blocked candidate of run {run_id!r}; it has those of"
             f" {known}.",
             next_step=(
                 f"They are kept for {duration_text(kept_for)};"
