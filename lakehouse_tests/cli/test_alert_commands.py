@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import dagster as dg
 import pytest
 
-from lakehouse.alerts.alert_state import read_state
+from lakehouse.alerts.alert_state import read_state, write_state
 from lakehouse.alerts.alerts_sensor import detect_and_dispatch
 from lakehouse.alerts.incidents import Alert, Firing, Observed
 from lakehouse.alerts.monitor_context import MonitorContext
@@ -85,6 +85,14 @@ def test_a_closed_incident_is_resolved(lakehouse, recorded, settings):
     assert recorded[0].key not in read_state(settings).open
     last = read_alerts(settings)[-1]
     assert (last.title, last.lines[0]) == ("Resolved: failure 00", "Closed by ben: known")
+
+
+def test_an_incident_that_opens_again_is_not_listed_as_resolved(lakehouse, recorded, settings):
+    state = read_state(settings)
+    lakehouse("alerts", "close", recorded[0].alert_id, "--why", "known")
+    write_state(settings, state)
+    listed = records(lakehouse("alerts", "--open", "--format", "json"))
+    assert (len(listed), {alert["saying"] for alert in listed}) == (MANY - 1, {"opened"})
 
 
 def test_a_closed_incident_cannot_be_acknowledged(lakehouse, recorded):

@@ -54,7 +54,9 @@ def _list(state: State, last: int | None, form: str, *, only_open: bool) -> None
 
     known, listed = read_state(state.settings), read_alerts(state.settings)
     if only_open:
-        listed = [*{alert.key: alert for alert in listed if alert.key in known.open}.values()]
+        newest = {alert.key: alert for alert in listed if alert.key in known.open}
+        # An incident that opened again can have no message yet.
+        listed = [alert for alert in newest.values() if alert.saying != "recovered"]
     if form == "json":
         shown = listed[-last:] if last else listed
         print_records(_record(alert, known) for alert in shown)
