@@ -188,7 +188,7 @@ def _pinned(catalog: Catalog, names: Sequence[str], *, by_name: bool = False) ->
 
 
 def _compared(pinned: "dict[str, Table]", target: Settings) -> list[PlannedTable]:
-    if target.deployment == "local" and not target.home.exists():
+    if target.deployment == "local" and not any(target.home.glob("*")):
         # Opening the catalog would create it.
         return [PlannedTable(name, source) for name, source in pinned.items()]
     catalog = Catalog.of(target)

@@ -93,6 +93,8 @@ def test_a_dry_run_copies_nothing(copy: Copy, other: Path) -> None:
 
     assert ran.out == [f"{name} would be copied." for name in TABLES]
     assert not other.exists()
+    other.mkdir()
+    assert (copy("--dry-run").out, [*other.iterdir()]) == (ran.out, [])
 
 
 @pytest.mark.parametrize(
