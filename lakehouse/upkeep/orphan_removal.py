@@ -19,7 +19,7 @@ def plan_orphans(inputs: StepInputs) -> PlannedStep:
     age = duration_text(inputs.policy.orphans_after)
     reason, is_due = "files that no metadata names were not looked for yet", True
     if last is not None:
-        when = f"{last.ended_at:%Y-%m-%d %H:%M}"
+        when = f"{last.ended_at:%Y-%m-%d %H:%MZ}"
         reason = f"files can have lost their reference since the listing at {when}"
         if not_before is None:
             reason, is_due = f"nothing changed since the files were listed at {when}", False

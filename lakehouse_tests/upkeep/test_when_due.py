@@ -257,3 +257,4 @@ def test_unchanged_files_are_listed_once_more_when_all_are_old_enough() -> None:
     much_later = NOW + timedelta(days=100)
     step = planned(health, "remove_orphans", before, final, now=much_later)
     assert (step.is_due, step.not_before) == (False, None)
+    assert step.reason.endswith(f" listed at {later:%Y-%m-%d %H:%M}Z")

@@ -72,7 +72,7 @@ def _print_plan(plan: "UpkeepPlan", form: str, *, with_all: bool) -> None:
 def _cells(step: "PlannedStep") -> list[Any]:
     due = "now" if step.is_due else "no"
     if step.not_before:
-        due = f"{step.not_before:%Y-%m-%d %H:%M}"
+        due = f"{step.not_before:%Y-%m-%d %H:%MZ}"
     gain = ", ".join(_gain(step))
     cost = size_text(step.cost_bytes) if step.cost_bytes else ""
     reasons = "; ".join([step.reason, *step.notes])

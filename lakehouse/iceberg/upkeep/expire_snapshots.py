@@ -60,7 +60,7 @@ def _expire(
             return skipped(table, _STEP, SHARED_FILES)
         cutoff, limited_by = earliest_needed(history_of(table, loaded), older_than, pins)
         if not expiring(loaded, cutoff, keep):
-            reason = f"no snapshot but the newest {keep} is older than {cutoff:%Y-%m-%d %H:%M}"
+            reason = f"no snapshot but the newest {keep} is older than {cutoff:%Y-%m-%d %H:%MZ}"
             if limited_by:
                 reason += f", which is still needed by {', '.join(limited_by)}"
             return skipped(table, _STEP, reason)

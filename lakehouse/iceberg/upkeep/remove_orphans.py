@@ -67,7 +67,7 @@ def _remove(engine: Engine, table: str, older_than: datetime, most_share: float)
         orphans = _call_procedure(engine, table, older_than, dry_run=True)
         listed = list_location(loaded)
         if not orphans:
-            reason = f"no file older than {older_than:%Y-%m-%d %H:%M} is unreferenced"
+            reason = f"no file older than {older_than:%Y-%m-%d %H:%MZ} is unreferenced"
             return skipped(table, _STEP, reason)
         if other := other_inside(engine, loaded, orphans):
             return StepResult(table, _STEP, "failed", other)
