@@ -18,7 +18,7 @@ from lakehouse.alerts.incidents import Firing, Observed, Resolved, moment_text
 from lakehouse.alerts.monitor_context import MonitorContext, describe_rows
 from lakehouse.alerts.rejected_inbox_files import rejected_file_key
 from lakehouse.iceberg.upkeep.step_result import StepResult
-from lakehouse.orchestration.asset_keys import FEED_TAG, asset_key, table_name
+from lakehouse.orchestration.asset_keys import FEED_TAG, PATH_TAG, asset_key, table_name
 from lakehouse.orchestration.blocked_tables import STALE
 from lakehouse.orchestration.dagster_internals import (
     events_of_run,
@@ -347,7 +347,8 @@ def _retry_commands(
 ) -> Iterator[str]:
     tags: Mapping[str, str] = run.tags
     if FEED_TAG in tags:
-        yield f"lakehouse ingest {tags[FEED_TAG]}"
+        # The path itself can contain a secret.
+        yield f"lakehouse ingest {tags[FEED_TAG]}{' --path …' if PATH_TAG in tags else ''}"
     bounds = range_of(tags) if partitions else None
     if RECOMPUTED_FOR_ERASURE in tags:
         yield f"lakehouse erase --request {tags[RECOMPUTED_FOR_ERASURE]}"

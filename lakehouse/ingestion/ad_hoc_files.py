@@ -21,10 +21,10 @@ from lakehouse.storage.local_store import LocalObjectStore
 from lakehouse.storage.object_store import PLAIN_TEXT, ObjectStore, PassedOver, StoredObject
 from lakehouse.storage.s3 import bucket_and_key, open_bucket
 from lakehouse.tables.feed import Feed
-from lakehouse.tables.quoting import shown
+from lakehouse.tables.quoting import shell_word, shown
 
-AD_HOC_TAG, PATH_TAG = f"{HIDDEN_PREFIX}ad_hoc_files", "lakehouse/path"
-"""Tags of a run started with `--path`: the folder of the copies, and the given path."""
+AD_HOC_TAG = f"{HIDDEN_PREFIX}ad_hoc_files"
+"""Tag of a run started with `--path`: the folder of the copies."""
 NAME_IT = "Give the path of the file itself to ingest it."
 """Next step for entries of a given folder that are skipped."""
 
@@ -161,8 +161,9 @@ def require_copies(feed: Feed, folder: str, path: str) -> None:
             f"The copies of {path or 'the files'} were deleted when the command that made them"
             " exited; expected them for this run.",
             next_step=(
-                f"Run `lakehouse ingest {feed.name} --path {path or '…'}` again; files that"
-                " landed already are skipped."
+                f"Run `lakehouse ingest {feed.name} --path"
+                f" {shell_word(path) if path else '…'}` again; files that landed already are"
+                " skipped."
             ),
         )
 

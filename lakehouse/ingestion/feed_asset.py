@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 
 from lakehouse.iceberg.values.write_context import Run
-from lakehouse.ingestion.ad_hoc_files import AD_HOC_TAG, PATH_TAG, require_copies, select_store
+from lakehouse.ingestion.ad_hoc_files import AD_HOC_TAG, require_copies, select_store
 from lakehouse.ingestion.collected_files import describe_rejected
 from lakehouse.ingestion.land import Landing, land
 from lakehouse.ingestion.staging.executor_reading import executor_reading
 from lakehouse.ingestion.staging.staged_rows import open_staging
+from lakehouse.orchestration.asset_keys import PATH_TAG
 from lakehouse.orchestration.functions.function_code import default_code_version
 from lakehouse.orchestration.metadata_keys import LandedFile, LandingMetadata, RejectedReason
 from lakehouse.orchestration.table_asset import Written, table_asset

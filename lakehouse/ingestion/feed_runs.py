@@ -12,14 +12,13 @@ from lakehouse.errors import TableNotFound
 from lakehouse.ingestion.ad_hoc_files import (
     AD_HOC_TAG,
     NAME_IT,
-    PATH_TAG,
     copy_ad_hoc_files,
     list_passed_over,
     select_store,
 )
 from lakehouse.ingestion.collect import list_waiting
 from lakehouse.ingestion.skipped_entries import hidden_files, passed_over_lines
-from lakehouse.orchestration.asset_keys import FEED_TAG, asset_key
+from lakehouse.orchestration.asset_keys import FEED_TAG, PATH_TAG, asset_key
 from lakehouse.orchestration.dagster_internals import asset_graph
 from lakehouse.orchestration.deployment import open_engine
 from lakehouse.orchestration.metadata_keys import LandedFile, RejectedReason

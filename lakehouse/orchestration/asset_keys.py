@@ -10,6 +10,8 @@ FEEDS_SENSOR = "all_feeds"
 """The sensor that feeds share; a feed's own sensor has the suffix `_files`."""
 FEED_TAG = "lakehouse/feed"
 """Run tag with the feed name; one run per feed at a time."""
+PATH_TAG = "lakehouse/path"
+"""Run tag of an ingest with `--path`: the given path."""
 
 
 def asset_key(table: str | TableDeclaration) -> dg.AssetKey:

@@ -7,6 +7,7 @@ import pytest
 from dagster._core.events import StepMaterializationData
 
 from lakehouse.errors import LakehouseError
+from lakehouse.orchestration.asset_keys import FEED_TAG, PATH_TAG
 from lakehouse.orchestration.blocked_tables import STALE
 from lakehouse_tests.alerts.watch import Watch
 
@@ -135,6 +136,12 @@ def test_an_error_that_can_quote_data_is_shown_by_its_type(watch: Watch) -> None
     (alert,) = watch.round()
     assert alert.lines[0] == "ValueError; its text can contain data, see the run."
     assert "one@example.com" not in (watch.settings.home / "alerts.jsonl").read_text()
+
+
+def test_a_failed_ingest_of_a_path_names_the_command_to_repeat(watch: Watch) -> None:
+    watch.error, watch.tags = LakehouseError("Full."), {FEED_TAG: "fruits", PATH_TAG: "a.csv"}
+    watch.run()
+    assert "Next: lakehouse ingest fruits --path …" in watch.round()[0].lines
 
 
 def test_checks_without_a_result_are_resolved_by_their_next_evaluation(watch: Watch) -> None:

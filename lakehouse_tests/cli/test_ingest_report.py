@@ -55,7 +55,7 @@ def test_a_file_that_was_rejected_was_a_new_one() -> None:
     [
         (3, "unchanged", "1 file (a.csv), nr_rows 0, all of it ingested before"),
         (0, "unchanged", "1 file (a.csv), nr_rows 0"),
-        (3, "failed", "nothing landed; waiting files stay in inbox/fruits/"),
+        (3, "failed", "nothing landed; the files stay where they are"),
     ],
     ids=["again", "only a header", "blocked"],
 )

@@ -200,5 +200,5 @@ def test_a_copy_goes_where_a_delivered_file_goes(settings: Settings, folder: Pat
 
 def test_a_run_without_its_copies_names_the_command_to_run_again(tmp_path: Path) -> None:
     require_copies(FRUITS, str(tmp_path), "a.csv")
-    with pytest.raises(UsageError, match=r"`lakehouse ingest fruits --path a\.csv` again"):
-        require_copies(FRUITS, str(tmp_path / "deleted"), "a.csv")
+    with pytest.raises(UsageError, match=r"`lakehouse ingest fruits --path 'a b\.csv'` again"):
+        require_copies(FRUITS, str(tmp_path / "deleted"), "a b.csv")

@@ -74,7 +74,7 @@ def _describe_delivery(result: "IngestResult") -> str:
         )
     landings = [asset for asset in result.assets if asset.table == result.feed.table]
     if any(asset.status == "failed" for asset in landings):
-        return f"{feed}: nothing landed; waiting files stay in {result.feed.inbox}"
+        return f"{feed}: nothing landed; the files stay where they are"
     if result.rejected:
         return f"{feed}: {count(len(result.rejected), 'file')} rejected, and no other new one"
     return f"{feed}: no new file in {result.feed.inbox}"
