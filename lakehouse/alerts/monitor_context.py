@@ -74,20 +74,17 @@ class MonitorContext:
         declared = self.declared.get(table)
         return declared.masked_columns if declared else frozenset()
 
-    def feed_of(self, table: str) -> Feed | None:
-        """Return the first feed from which a table is computed."""
+    def feeds_of(self, table: str) -> list[Feed]:
+        """Return the feeds from which a table is computed."""
         if not self.graph.has(asset_key(table)):
-            return None
+            return []
         upstream = selected_assets(
             dg.AssetSelection.assets(asset_key(table)).upstream(), self.graph
         )
-        return next((feed for feed in self.feeds if asset_key(feed.table) in upstream), None)
+        return [feed for feed in self.feeds if asset_key(feed.table) in upstream]
 
     def reject_commands(self, table: str, rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-        """Yield the commands that reject the source files of rows."""
-        feed = self.feed_of(table)
-        if feed is None:
-            return
+        """Yield the commands that reject the source files of rows, one for each possible feed."""
         files = {
             (str(row["_source_file"]), str(row.get("_source_sha256") or ""))
             for row in rows
@@ -96,7 +93,8 @@ class MonitorContext:
         for file, sha256 in sorted(files):
             # Several deliveries can have the same name.
             which = f" --sha256 {sha256[:12]}" if sha256 else ""
-            yield f"lakehouse reject {shell_word(file)} --feed {feed.name}{which} --why …"
+            for feed in self.feeds_of(table):
+                yield f"lakehouse reject {shell_word(file)} --feed {feed.name}{which} --why …"
 
     def describe_ownership(self, table: str) -> list[str]:
         """Describe the tables downstream of a table, and its owner."""

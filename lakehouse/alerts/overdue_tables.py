@@ -81,9 +81,10 @@ def _firing(
     context: MonitorContext, table: str, freshness: Freshness, fresh_at: datetime
 ) -> Firing:
     feed, age = freshness.feed, duration_text(context.now - fresh_at)
-    key, title, source = f"overdue {table}", f"{table} is overdue", context.feed_of(table)
+    key, title = f"overdue {table}", f"{table} is overdue"
     # An ingest also computes what is stale.
-    command = f"lakehouse ingest {source.name}" if source else f"lakehouse retry {table}"
+    feeds = " ".join(source.name for source in context.feeds_of(table))
+    command = f"lakehouse ingest {feeds}" if feeds else f"lakehouse retry {table}"
     if feed:
         key, command = f"overdue feed {feed}", f"lakehouse ingest {feed}"
         title = f"feed {feed}: the next delivery is overdue"

@@ -1,6 +1,8 @@
 """Incidents of runs: failed checks, steps and runs, and what resolves them."""
 
+from dataclasses import replace
 from datetime import timedelta
+from types import SimpleNamespace
 
 import dagster as dg
 import pytest
@@ -9,7 +11,7 @@ from dagster._core.events import StepMaterializationData
 from lakehouse.errors import LakehouseError
 from lakehouse.orchestration.asset_keys import FEED_TAG, PATH_TAG
 from lakehouse.orchestration.blocked_tables import STALE
-from lakehouse_tests.alerts.watch import Watch
+from lakehouse_tests.alerts.watch import FEED, Watch
 
 FRUITS = dg.AssetKey(["silver", "fruits"])
 GOLD = dg.AssetKey(["gold", "fruits"])
@@ -142,6 +144,13 @@ def test_a_failed_ingest_of_a_path_names_the_command_to_repeat(watch: Watch) -> 
     watch.error, watch.tags = LakehouseError("Full."), {FEED_TAG: "fruits", PATH_TAG: "a.csv"}
     watch.run()
     assert "Next: lakehouse ingest fruits --path …" in watch.round()[0].lines
+
+
+def test_a_file_can_be_of_any_feed_of_its_table(watch: Watch) -> None:
+    feeds = (FEED, SimpleNamespace(name="late", table="gold.fruits"))
+    context = replace(watch.context(), feeds=feeds)
+    commands = context.reject_commands("gold.fruits", [{"_source_file": "a.csv"}])
+    assert [command.split()[4] for command in commands] == ["fruits", "late"]
 
 
 def test_checks_without_a_result_are_resolved_by_their_next_evaluation(watch: Watch) -> None:
