@@ -25,7 +25,7 @@ WRONG = [
     ),
     (["backfill", DAYS, "--from", "2999-01-01"], "has no partition '2999-01-01'; it has"),
     (["backfill", DAYS, "--from", "2026-03-05", "--to", "2026-03-01"], "comes after --to"),
-    (["backfill", "silver.fruits", "--from", "2026-03-01"], "has no partitions"),
+    (["backfill", "silver.fruits", "--from", "2026-03-01"], "expected no --from"),
     (["backfill", DAYS], "is computed by partitions, and no --from is given"),
     (["backfill", "bronze.raw_fruits"], "is computed from no other table"),
     (["retry", "silver.fruits_quarantine"], "is the quarantine of silver.fruits"),

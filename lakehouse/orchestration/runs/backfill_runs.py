@@ -10,7 +10,7 @@ from lakehouse.errors import UsageError
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.read.quarantined_rows import quarantined_keys
 from lakehouse.iceberg.read.stale_partitions import quarantined_values
-from lakehouse.orchestration.asset_keys import asset_key, table_name
+from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.asset_specs import inputs_of
 from lakehouse.orchestration.dagster_internals import asset_graph
 from lakehouse.orchestration.partitions.partition_bounds import keys_holding
@@ -86,7 +86,10 @@ def _checked_range(
     node = graph.get(key) if graph.has(key) else None
     if node is None or node.partitions_def is None:
         if first is not None or last is not None:
-            raise _without_partitions(graph, table)
+            raise UsageError(
+                f"{table} has no partitions; expected no --from and no --to.",
+                next_step=f"`lakehouse backfill {table}` computes all of it.",
+            )
         if node is None or not inputs_of(node.metadata):
             raise UsageError(
                 f"{table} is computed from no other table; expected one that is.",
@@ -101,15 +104,6 @@ def _checked_range(
         )
     _check_keys(keys, table, first, last or first)
     return first, last or first
-
-
-def _without_partitions(graph: "AssetGraph", table: str) -> UsageError:
-    keys = graph.get_all_asset_keys()
-    partitioned = sorted(table_name(key) for key in keys if graph.get(key).partitions_def)
-    return UsageError(
-        f"{table} has no partitions; those that have are {', '.join(partitioned)}.",
-        next_step=f"`lakehouse backfill {table}` computes all of it.",
-    )
 
 
 def _check_keys(keys: Sequence[str], table: str, first: str, last: str) -> None:
