@@ -206,7 +206,8 @@ def _compared(pinned: "dict[str, Table]", target: Settings) -> list[PlannedTable
             " same rows. Nothing was copied.",
             next_step=(
                 "Name the tables that are to be copied, or drop these there"
-                " (`lakehouse sql --write 'DROP TABLE …'` on that deployment)."
+                " (`lakehouse sql --write 'DROP TABLE …'` on that deployment, or `drop_table` of"
+                " PyIceberg for a quarantine)."
             ),
         )
     return tables

@@ -85,6 +85,7 @@ def test_tables_with_other_rows_are_rejected_by_name_and_nothing_is_copied(copy,
 
     assert ran.code == 1
     assert f"{other} has silver.clean with other rows" in ran.err[0]
+    assert "`drop_table` of PyIceberg for a quarantine" in ran.err[0]
     assert counts(other) == {"silver.clean": 1, "silver.clean_quarantine": 3}
 
 
