@@ -141,7 +141,9 @@ def _print_next_steps(plan: "FeedPlan", paths: Sequence[Path]) -> None:
     )
     click.echo("Next:")
     click.echo(f"  lakehouse plan {plan.bronze} {plan.silver}")
-    for path in paths:
+    folders = sorted({path.parent for path in paths})
+    has_others = any(path not in paths for folder in folders for path in folder.iterdir())
+    for path in paths if has_others or len(paths) == 1 else folders:
         click.echo(f"  lakehouse ingest {plan.name} --path {shell_word(str(path))}")
     gold = f"gold.{plan.name}_{'daily' if plan.days else 'report'}"
     click.echo(f"  lakehouse new table {gold} --from {plan.silver}")
