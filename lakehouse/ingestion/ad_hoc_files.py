@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from errno import ENAMETOOLONG
+from http.client import HTTPException
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import BinaryIO
@@ -252,7 +253,10 @@ def _download(address: str, target: Path) -> None:
         with urllib.request.urlopen(address) as response, target.open("wb") as copy:  # noqa: S310
             shutil.copyfileobj(response, copy)
             modified = response.headers.get("Last-Modified")
-    except OSError as error:
+            # Reading in blocks does not raise if the connection closes early.
+            if response.length:
+                raise OSError(f"the connection closed {response.length:,} bytes before the end")
+    except (OSError, HTTPException) as error:
         raise LakehouseError(
             f"{address} was not read: {error}.", next_step="Nothing was ingested."
         ) from error

@@ -39,6 +39,10 @@ def served(folder: Path) -> Iterator[str]:
         def log_message(self, *_: object) -> None:
             """Say nothing."""
 
+        def send_header(self, keyword: str, value: str) -> None:
+            is_cut = keyword == "Content-Length" and "cut" in self.path
+            super().send_header(keyword, f"{int(value) + 5}" if is_cut else value)
+
     server = http.server.ThreadingHTTPServer(
         ("127.0.0.1", 0), partial(Quiet, directory=str(folder))
     )
@@ -100,6 +104,13 @@ def test_an_address_is_downloaded(settings: Settings, served: str, folder: Path)
 def test_an_address_that_does_not_answer_is_named(settings: Settings, served: str) -> None:
     with pytest.raises(LakehouseError, match=f"{served}/z.csv was not read: HTTP Error 404"):
         names(settings, f"{served}/z.csv")
+
+
+def test_a_download_that_is_cut_off_is_not_ingested(settings: Settings, served: str) -> None:
+    with pytest.raises(LakehouseError, match="closed 5 bytes before the end"):
+        names(settings, f"{served}/a.csv?cut")
+    with pytest.raises(LakehouseError, match="URL can't contain control characters"):
+        names(settings, f"{served}/a b.csv")
 
 
 OBJECTS = ["exports/a#1.csv", "exports/deeper/b?x=1.csv", "exports/a", "exp#orts/c.csv"]
