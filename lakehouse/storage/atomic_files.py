@@ -55,12 +55,15 @@ def replace_bytes(path: Path, content: bytes, *, mode: int = 0o600) -> None:
 
 
 def create_bytes(path: Path, content: bytes, *, mode: int = 0o600) -> bool:
-    """Create a file atomically. Return False if it exists or hard links are not supported."""
-    try:
-        with _written(path, content, mode) as part:
+    """Create a file atomically. Return False if it exists."""
+    with _written(path, content, mode) as part:
+        try:
             path.hardlink_to(part)
-    except OSError:
-        return False
+        except OSError:
+            if path.exists():
+                return False
+            # Some disks have no hard links.
+            part.replace(path)
     return True
 
 

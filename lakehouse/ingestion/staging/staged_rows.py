@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from lakehouse.settings import Settings
 from lakehouse.spark.s3a import s3a_options
-from lakehouse.storage.atomic_files import create_bytes, replace_text
+from lakehouse.storage.atomic_files import create_bytes
 from lakehouse.storage.object_store import StoredObject
 
 if TYPE_CHECKING:
@@ -177,8 +177,5 @@ def _writer(settings: Settings) -> str:
     file = settings.home / _WRITER_FILE
     if not file.exists():
         settings.make_home()
-        text = secrets.token_hex(_WRITER_BYTES)
-        # Another process may have created it first.
-        if not create_bytes(file, text.encode()) and not file.exists():
-            replace_text(file, text)
+        create_bytes(file, secrets.token_hex(_WRITER_BYTES).encode())
     return file.read_text(encoding="utf-8")
