@@ -165,6 +165,7 @@ def test_json_values_have_the_declared_types() -> None:
         b'"id":1.5',
         b'"id":"1"',
         b'"id":99999999999999999999',
+        b'"id":1e999999999999999999',
         b'"d":1.005',
         b'"at":5',
         b'"day":"2026-02-30"',

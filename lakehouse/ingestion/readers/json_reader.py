@@ -242,8 +242,8 @@ def _text(value: Any) -> str:
 
 def _integer(value: Any) -> int:
     number = Decimal(_require(value, Number))
-    # Some tools write integers as `17.0`.
-    if number != number.to_integral_value():
+    # Some tools write integers as `17.0`. With a large exponent, `int` would fill the memory.
+    if number.adjusted() > types.WIDEST or number != number.to_integral_value():
         raise ValueError
     return int(number)
 
