@@ -167,6 +167,7 @@ def test_json_values_have_the_declared_types() -> None:
         b'"id":99999999999999999999',
         b'"id":1e999999999999999999',
         b'"d":1.005',
+        b'"d":1e-999999999',
         b'"at":5',
         b'"day":"2026-02-30"',
         b'"s":[]',

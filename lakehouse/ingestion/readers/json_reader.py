@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, datetime
-from decimal import Decimal
+from decimal import Context, Decimal, Inexact, InvalidOperation
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.errors import FileRejected
@@ -168,6 +168,7 @@ def _rejected(reason: str, found: str, expected: str) -> FileRejected:
 Convert = Callable[[Any], Any]
 _BATCH_ROWS = 4096
 _BATCH_CHARACTERS = 4 << 20
+_EXACT = Context(types.WIDEST, traps=[Inexact, InvalidOperation])
 Record = dict[str, Any]
 
 
@@ -205,7 +206,9 @@ def _converter(feed: Feed, column_type: types.ColumnType) -> Convert:
         key, item = (converter(feed, t) for t in (column_type.key, column_type.value))
         return lambda value: [(key(k), item(v)) for k, v in _require(value, dict).items()]
     if isinstance(column_type, types.Decimal):
-        return lambda value: Decimal(_require(value, str))
+        unit = Decimal(1).scaleb(-column_type.scale)
+        # Arrow crashes for a decimal with many more digits than its type.
+        return lambda value: Decimal(_require(value, str)).quantize(unit, context=_EXACT)
     primitives: dict[str, Convert] = {
         "string": text_of_value,
         "boolean": lambda value: _require(value, bool),
