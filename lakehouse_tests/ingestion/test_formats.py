@@ -169,6 +169,7 @@ def test_json_values_have_the_declared_types() -> None:
         b'"d":1.005',
         b'"d":1e-999999999',
         b'"at":5',
+        b'"at":"9999-12-31T23:59:59-05:00"',
         b'"day":"2026-02-30"',
         b'"s":[]',
         b'"s":{"c":1}',

@@ -191,7 +191,7 @@ def convert_column(
             " type.",
         )
     try:
-        return _converted_in_calendar(feed, column, target)
+        return converted_in_calendar(feed, column, target)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         row = first_row + _first_failing(feed, column, target)
     raise _rejected(
@@ -312,7 +312,7 @@ def _is_compatible(found: Any, target: Any, *, is_part: bool = False) -> bool:
     return kind.is_binary(target) and _is_binary(found)
 
 
-def _converted_in_calendar(feed: Feed, column: Any, target: Any) -> "pa.Array[Any]":
+def converted_in_calendar(feed: Feed, column: Any, target: Any) -> "pa.Array[Any]":
     """Convert values; raise outside of the years 1 to 9999, which Python cannot represent."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -357,7 +357,7 @@ def _first_failing(feed: Feed, column: Any, target: Any) -> int:
 
     for place in range(len(column)):
         try:
-            _converted_in_calendar(feed, column.slice(place, 1), target)
+            converted_in_calendar(feed, column.slice(place, 1), target)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             return place
     return 0

@@ -15,7 +15,11 @@ from decimal import Context, Decimal, Inexact, InvalidOperation
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.errors import FileRejected
-from lakehouse.ingestion.readers.arrow_types import column_types, require_declared
+from lakehouse.ingestion.readers.arrow_types import (
+    column_types,
+    converted_in_calendar,
+    require_declared,
+)
 from lakehouse.ingestion.readers.byte_source import Readable, Writable
 from lakehouse.ingestion.readers.compression import reject_damaged
 from lakehouse.ingestion.readers.csv_header import plan_header
@@ -345,14 +349,19 @@ class JsonReader:
         import pyarrow as pa
 
         key, arrow = self._keys[name], self._types[name]
+
+        def converted(some: Sequence[Record]) -> "pa.Array[Any]":
+            values = pa.array([convert(record.get(key)) for record in some], arrow)
+            return converted_in_calendar(self._feed, values, arrow)
+
         try:
-            return pa.array([convert(record.get(key)) for record in records], arrow)
+            return converted(records)
         except (ValueError, TypeError, ArithmeticError, pa.ArrowException):
             pass
         # Raised outside of the handler: the original error contains the value.
         for row, record in enumerate(records, first_row):
             try:
-                pa.array([convert(record.get(key))], arrow)
+                converted([record])
             except UndeclaredKey as error:
                 part = "" if self._feed.has_personal_columns else f" {quoted(str(error))}"
                 raise self._unfit(name, f"the undeclared key{part}", row) from None
