@@ -172,6 +172,7 @@ def test_json_values_have_the_declared_types() -> None:
         b'"at":"9999-12-31T23:59:59-05:00"',
         b'"day":"2026-02-30"',
         b'"s":[]',
+        pytest.param(b'"s":{"b":[' + b"[" * 700 + b"]" * 700 + b"]}", id="deep"),
         b'"s":{"c":1}',
     ],
 )
