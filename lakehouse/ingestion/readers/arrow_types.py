@@ -21,6 +21,8 @@ _TIME_ZONE = "UTC"
 _FIRST_DAY, _DAY_AFTER_LAST = -719_162, 2_932_897
 """The days of the years 1 to 9999, relative to 1970-01-01."""
 _DAY_MICROSECONDS = 86_400_000_000
+UNFIT = (ValueError, TypeError, ArithmeticError, RecursionError, NotImplementedError)
+"""What Arrow and Python raise for a value that does not fit, or is nested too deeply."""
 
 
 def arrow_type(column_type: types.ColumnType) -> "pa.DataType":
@@ -179,7 +181,6 @@ def convert_column(
     feed: Feed, name: str, column: "pa.Array[Any]", target: "pa.DataType", first_row: int
 ) -> "pa.Array[Any]":
     """Return values as the declared type; `first_row` is the row number of the first one."""
-    import pyarrow as pa
 
     column = plain_values(column)
     if not _is_compatible(column.type, target):
@@ -192,7 +193,7 @@ def convert_column(
         )
     try:
         return converted_in_calendar(feed, column, target)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+    except UNFIT:
         row = first_row + _first_failing(feed, column, target)
     raise _rejected(
         "a value that does not fit",
@@ -353,12 +354,11 @@ def _converted(feed: Feed, column: Any, target: Any) -> Any:
 
 def _first_failing(feed: Feed, column: Any, target: Any) -> int:
     """Return the position of the first value that cannot be converted."""
-    import pyarrow as pa
 
     for place in range(len(column)):
         try:
             converted_in_calendar(feed, column.slice(place, 1), target)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        except UNFIT:
             return place
     return 0
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakehouse.errors import FileRejected
 from lakehouse.ingestion.readers.arrow_types import (
+    UNFIT,
     column_types,
     converted_in_calendar,
     require_declared,
@@ -349,8 +350,6 @@ class JsonReader:
         import pyarrow as pa
 
         key, arrow = self._keys[name], self._types[name]
-        # Python writes values less deeply nested than it reads.
-        unfit = (ValueError, TypeError, ArithmeticError, RecursionError, pa.ArrowException)
 
         def converted(some: Sequence[Record]) -> "pa.Array[Any]":
             values = pa.array([convert(record.get(key)) for record in some], arrow)
@@ -358,7 +357,7 @@ class JsonReader:
 
         try:
             return converted(records)
-        except unfit:
+        except UNFIT:
             pass
         # Raised outside of the handler: the original error contains the value.
         for row, record in enumerate(records, first_row):
@@ -367,7 +366,7 @@ class JsonReader:
             except UndeclaredKey as error:
                 part = "" if self._feed.has_personal_columns else f" {quoted(str(error))}"
                 raise self._unfit(name, f"the undeclared key{part}", row) from None
-            except unfit:
+            except UNFIT:
                 break
         raise self._unfit(name, "a value that does not fit", row)
 
