@@ -224,6 +224,7 @@ def test_int96_is_read_as_microseconds() -> None:
         (pa.array([0, 1], pa.timestamp("ns")), "timestamp", "a value that does not fit"),
         (pa.array([0, 2**58], pa.timestamp("us")), "timestamp", "a value that does not fit"),
         (pa.array([b"a", b"\xff"]), "string", "a value that does not fit"),
+        (pa.array([b"a", b"\xff"]).view(pa.string()), "string", "a value that does not fit"),
         (pa.array([[0], [10**9]], DAYS), "string", "a value that does not fit"),
         (pa.array(["1", "2"]), "bigint", "another type"),
         (pa.array([True, False]), "int", "another type"),

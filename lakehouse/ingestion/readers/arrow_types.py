@@ -326,6 +326,8 @@ def converted_in_calendar(feed: Feed, column: Any, target: Any) -> "pa.Array[Any
         low, high = (days[bound].as_py() or 0 for bound in ("min", "max"))
         if low < _FIRST_DAY * unit or high >= _DAY_AFTER_LAST * unit:
             raise pa.ArrowInvalid("calendar")
+    # Parquet files can have text that is not UTF-8.
+    converted.validate(full=True)
     return converted
 
 
