@@ -94,6 +94,11 @@ CASES = [
         HEADER + "1,Apple,false\n" + HEADER + "2,Kiwi,true\n",
         "a repeated header: found the header again in row 2; expected it in the first line",
     ),
+    (
+        "x.csv",
+        ("\ufeff" + HEADER + "1,Apple,false\n") * 2,
+        "a repeated header: found the header again in row 2",
+    ),
     ("x.json", "{}", "another kind of file: found '.json'; expected one of .csv, .csv.gz"),
     ("x", HEADER, "another kind of file: found no ending"),
 ]

@@ -16,7 +16,7 @@ import secrets
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from lakehouse.errors import FileRejected
 from lakehouse.ingestion.readers.byte_source import ParsedBytes, Readable, ReadAhead, read_head
@@ -292,11 +292,13 @@ def _check_no_header(batch: "pa.RecordBatch", rows_before: int) -> None:
     import pyarrow.compute as pc
 
     names = [name for name in batch.schema.names if name]
-    if len(names) < 2 or pc.index(batch.column(names[0]), names[0]).as_py() < 0:
+    # In joined files, the first name of each header can follow a byte-order mark.
+    if len(names) < 2 or all(pc.index(batch.column(n), n).as_py() < 0 for n in names[:2]):
         return
-    is_header = pc.equal(batch.column(names[0]), pa.scalar(names[0]))
-    for name in names[1:]:
-        is_header = pc.and_(is_header, pc.equal(batch.column(name), pa.scalar(name)))
+    is_header: Any = pa.scalar(True)
+    for name in names:
+        values = pc.utf8_ltrim(batch.column(name), "\ufeff")
+        is_header = pc.and_(is_header, pc.equal(values, pa.scalar(name)))
     if (place := pc.index(is_header, True).as_py()) >= 0:
         raise _rejected(
             "a repeated header",
