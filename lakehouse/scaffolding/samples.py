@@ -131,7 +131,8 @@ def _open(path: Path, max_rows: int) -> SampleFile:
 
 def _open_csv(path: Path, file_format: str, content: Readable) -> SampleFile:
     head = reject_damaged(lambda: read_head(content))
-    feeds = [Feed("sample", ["column"], "bronze.sample", delimiter=sign) for sign in DELIMITERS]
+    # No line of the file has this name.
+    feeds = [Feed("x", ["names of columns"], "bronze.x", delimiter=sign) for sign in DELIMITERS]
     headers = {feed.delimiter: header_names(feed, head) for feed in feeds}
     # The delimiter that gives most names; the first one of several.
     delimiter = max(DELIMITERS, key=lambda sign: len(headers[sign]))

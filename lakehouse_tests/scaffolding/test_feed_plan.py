@@ -377,6 +377,10 @@ def test_files_are_read_up_to_a_number_of_rows(tmp_path):
     assert samples.texts.num_rows == 50
 
 
+def test_a_value_can_be_the_word_column(tmp_path):
+    assert planned(tmp_path, "name,kind\nid,column\norders,table\n").rows == 2
+
+
 def test_compressed_files_with_names_in_upper_case_are_read(tmp_path):
     samples = read_samples([put(tmp_path, "ORDERS.CSV.gz", kinds.ORDERS)])
     assert samples.texts.num_rows == 40
