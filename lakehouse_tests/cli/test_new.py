@@ -114,6 +114,7 @@ def test_a_feed_of_a_name_that_there_is_is_rejected(lakehouse, tmp_path):
     ("arguments", "message"),
     [
         (["days", "--from", "silver.fruits"], "'days' is no name for a table"),
+        (["gold.class", "--from", "silver.fruits"], "'gold.class' is no name for a table"),
         (["gold.days", "--from", "silver.fruit"], "did you mean silver.fruits?"),
         (["gold.days", "--from", "silver.fruits_quarantine"], "is the quarantine of"),
         (

@@ -175,10 +175,10 @@ def table(state: State, name: str, source: str, into: Path | None) -> None:
     from lakehouse.scaffolding.begin_project import write_files
     from lakehouse.scaffolding.table_text import source_of, table_text
 
-    if not _TABLE_NAME.fullmatch(name):
+    if not _TABLE_NAME.fullmatch(name) or any(map(keyword.iskeyword, name.split("."))):
         raise UsageError(
             f"{name!r} is no name for a table; expected its layer and its name in lower case"
-            " letters, digits and underscores, such as gold.daily_sales."
+            " letters, digits and underscores, such as gold.daily_sales, and no word of Python."
         )
     folder = folder_in(state, into)
     declared = state.computed_table(source)
