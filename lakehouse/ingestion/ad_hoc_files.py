@@ -133,8 +133,8 @@ def copy_ad_hoc_files(settings: Settings, feed: Feed, path: str) -> Iterator[Pat
                 " folder or an address with files in its formats:"
                 f" {', '.join(f'.{end}' for end in feed.formats)}.",
                 next_step=(
-                    "Hidden and unfinished files and links are skipped; give the path of one"
-                    " file to ingest it."
+                    "Links in a folder are skipped; give the path of one to ingest it. Rename"
+                    " hidden and unfinished files."
                 ),
             )
         yield Path(name)
