@@ -3,7 +3,7 @@
 import os
 import shutil
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from errno import ELOOP, EXDEV
@@ -20,8 +20,8 @@ _PRIVATE = 0o600
 _TEMPORARY_DIGITS = 32
 
 
-def _stop_at(folder: Path) -> Callable[[OSError], None]:
-    """Stop a walk if its first folder is unreadable; a missing folder is empty."""
+def _walk(folder: Path) -> Iterator[tuple[Path, list[str], list[str]]]:
+    """Walk a folder; a missing one is empty, and unreadable folders below it are skipped."""
 
     def stop(error: OSError) -> None:
         is_below = error.filename is not None and Path(error.filename) != folder
@@ -29,7 +29,10 @@ def _stop_at(folder: Path) -> Callable[[OSError], None]:
         if not isinstance(error, FileNotFoundError) and not is_skipped:
             raise error
 
-    return stop
+    for name, folders, files in os.walk(folder, onerror=stop):
+        # The files of a folder that is readable but not executable are named and not accessible.
+        if (parent := Path(name)) == folder or os.access(parent, os.X_OK):
+            yield parent, folders, files
 
 
 _KINDS = {
@@ -88,8 +91,8 @@ class LocalObjectStore(ObjectStore):
         # Unreadable entries are skipped, so that they do not block others.
         folder = self._path(prefix)
         items = []
-        for parent, _, names in os.walk(folder, onerror=_stop_at(folder)):
-            for path in map(Path(parent).joinpath, names):
+        for parent, _, names in _walk(folder):
+            for path in map(parent.joinpath, names):
                 key = path.relative_to(folder).as_posix()
                 item = self.stat(f"{prefix}{key}") if is_meant(key) else None
                 if item and os.access(path, os.R_OK):
@@ -99,8 +102,8 @@ class LocalObjectStore(ObjectStore):
     def passed_over(self, prefix: str) -> list[PassedOver]:
         folder = self._path(prefix)
         entries = []
-        for parent, folders, files in os.walk(folder, onerror=_stop_at(folder)):
-            for path in map(Path(parent).joinpath, (*folders, *files)):
+        for parent, folders, files in _walk(folder):
+            for path in map(parent.joinpath, (*folders, *files)):
                 key, kind = path.relative_to(folder).as_posix(), _kind(path)
                 if kind and is_finished(key):
                     entries.append(PassedOver(f"{prefix}{key}", kind))
