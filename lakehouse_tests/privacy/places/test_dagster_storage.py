@@ -85,7 +85,13 @@ def scrub(settings: Settings) -> list[tuple[str, str]]:
     return [(place.place, place.outcome) for place in places if place.values or place.files]
 
 
-def test_records_without_values_stay_and_the_others_are_deleted(failed):
+@pytest.mark.scenario
+def test_records_without_values_stay_and_the_others_are_deleted_after_a_dry_run(failed):
+    before = traces(failed.home)
+    places = scrub_places(failed, [PERSON], is_dry=True)
+    assert [place.files for place in places if place.outcome == "removed"] == [6]
+    assert traces(failed.home) == before
+
     scrub(failed)
 
     with open_instance(failed) as instance:
@@ -98,15 +104,6 @@ def test_records_without_values_stay_and_the_others_are_deleted(failed):
         assert not instance.event_log_storage.get_asset_check_execution_history(key, limit=5)
         assert instance.get_ticks("of the person", "of the person") == []
         assert len(instance.get_ticks("of no one", "of no one")) == 1
-
-
-def test_a_dry_run_counts_and_deletes_nothing(failed):
-    before = traces(failed.home)
-
-    places = scrub_places(failed, [PERSON], is_dry=True)
-
-    assert [place.files for place in places if place.outcome == "removed"] == [6]
-    assert traces(failed.home) == before
 
 
 def test_a_run_that_is_not_finished_is_left_to_the_next_call(settings):
