@@ -9,7 +9,7 @@ from lakehouse.errors import FrameMismatch, UsageError
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.metadata.snapshots import read_history
 from lakehouse.iceberg.read.inputs import incremental, latest
-from lakehouse.iceberg.rules.rows import between, not_null
+from lakehouse.iceberg.rules.rows import between, castable, not_null
 from lakehouse.iceberg.rules.unique_and_references import unique
 from lakehouse.iceberg.values.write_context import Run
 from lakehouse.iceberg.values.write_result import Published, Refused, Unchanged
@@ -169,6 +169,19 @@ def test_of_an_input_that_is_read_in_full_again_adds_no_row_twice(
     assert read_history(embedded_engine, name).watermark(EVENTS.name) is None
     again = write(embedded_engine, COPIED, lambda events: events, inputs)
     assert isinstance(again, Unchanged) and len(content(embedded_engine, name)) == 5
+
+
+def test_compares_delivered_text_by_its_type(embedded_engine: Engine) -> None:
+    table = replace(
+        EVENTS,
+        columns=[Column("id", "bigint"), Column("at", "timestamp")],
+        write=Append(once_by=("id", "at")),
+        rules=[castable("id", "bigint"), castable("at", "timestamp", time_zone="Asia/Tokyo")],
+    )
+    for ids in ("1", "12x"):
+        rows = [(id_, "2026-03-01T08:00") for id_ in ids]
+        put(embedded_engine, table, rows, "id string, at string")
+    assert content(embedded_engine, EVENTS.name, "id") == [(1,), (2,)]
 
 
 def test_rows_without_a_key_or_a_source_are_rejected(embedded_engine: Engine) -> None:

@@ -60,10 +60,15 @@ def _append_attempt(
     attempt = take_out_appended(initial)
     attempt = take_out_computed(attempt, withdrawn) if withdrawn else attempt
     has_less = attempt is not initial
-    rows = _not_landed(attempt, frame) if attempt.table.once_by else frame
+    prepared = prepare(attempt.table, frame)
+    rows = prepared.frame
+    if attempt.table.once_by:
+        if attempt.request.arriving is None:
+            _require_keys(attempt.table, frame)
+        rows = _not_landed(attempt, rows)
     if rows is None:
         return publish(initial, (), None) if has_less else unchanged(attempt, (), None)
-    results, quarantined = _append(attempt, prepare(attempt.table, rows))
+    results, quarantined = _append(attempt, replace(prepared, frame=rows))
     if not has_less and not _added(attempt):
         if any(result.blocks for result in results):
             return block(attempt, results, quarantined)
@@ -246,13 +251,8 @@ def _outside(attempt: Attempt, head: Snapshot, rows_within: int) -> list[RuleRes
 
 
 def _not_landed(attempt: Attempt, frame: "DataFrame") -> "DataFrame | None":
-    """Filter out existing rows, by `once_by`; None if no rows remain for sure."""
+    """Filter out existing rows, by typed `once_by` values; None if no rows remain for sure."""
     keys, arriving = attempt.table.once_by, attempt.request.arriving
-    if not {*keys} <= {*frame.columns}:
-        # The missing column is reported later.
-        return frame
-    if arriving is None:
-        _require_keys(attempt.table, frame)
     if attempt.base.is_empty:
         return None if arriving is not None and not arriving else frame
     if arriving is None:
