@@ -4,6 +4,7 @@ itself.
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from pyspark.sql import DataFrame
@@ -16,7 +17,7 @@ from lakehouse.iceberg.values.write_result import Refused
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.ingestion.delivery_decisions import publish
 from lakehouse.settings import Settings
-from lakehouse.tables.table import Column, IcebergTable, Merge
+from lakehouse.tables.table import Append, Column, IcebergTable, Merge
 from lakehouse_tests.iceberg.declarations import DELIVERED, content, delivery
 
 pytestmark = pytest.mark.spark
@@ -39,16 +40,17 @@ def delivered(filled_engine: Callable[..., Engine]) -> Engine:
     return filled_engine(lambda engine: write(engine, DELIVERED, delivery(engine, "a", rows)))
 
 
-def compute(engine: Engine, run: str = "run", **corrected: str) -> None:
+def pieces(delivered: DataFrame, **corrected: str) -> DataFrame:
+    rows = delivered.selectExpr("explode(split(id, ' ')) AS id", *DELIVERED.column_names[1:])
+    return rows.replace(corrected, subset=["id"]) if corrected else rows
+
+
+def compute(
+    engine: Engine, run: str = "run", table: IcebergTable = PIECES, **corrected: str
+) -> None:
     """Compute the pieces of all rows; `corrected` says what some of them are now."""
-
-    def pieces(delivered: DataFrame) -> DataFrame:
-        rows = delivered.selectExpr(
-            "explode(split(id, ' ')) AS id", *DELIVERED.column_names[1:]
-        )
-        return rows.replace(corrected, subset=["id"]) if corrected else rows
-
-    write(engine, PIECES, pieces, INPUTS, Run(run, reads_everything=True))
+    everything = Run(run, reads_everything=True)
+    write(engine, table, partial(pieces, **corrected), INPUTS, everything)
 
 
 def held(engine: Engine) -> list[tuple[str, int]]:
@@ -78,6 +80,16 @@ def test_a_piece_that_is_corrected_leaves_the_other(delivered: Engine) -> None:
     assert held(delivered) == [("z", 2)]
 
 
+def test_an_append_adds_no_piece_again_whose_neighbour_is_evaluated_again(
+    delivered: Engine,
+) -> None:
+    table = replace(PIECES, write=Append())
+    compute(delivered, table=table)
+    compute(delivered, "again", table, x="5")
+    assert content(delivered, PIECES.name, "id") == [(1,), (2,), (5,)]
+    assert held(delivered) == [("y", 1), ("z", 2)]
+
+
 @pytest.mark.long
 def test_a_rejected_piece_stays_where_a_person_publishes_the_others(
     embedded_engine: Engine, settings: Settings
@@ -89,12 +101,7 @@ def test_a_rejected_piece_stays_where_a_person_publishes_the_others(
     assert held(embedded_engine) == rejected
     blocked = replace(PIECES, rules=[*PIECES.rules, excluded("id", [5], on_failure="block")])
 
-    def corrected(delivered: DataFrame) -> DataFrame:
-        rows = delivered.selectExpr(
-            "explode(split(id, ' ')) AS id", *DELIVERED.column_names[1:]
-        )
-        return rows.replace({"x": "5", "z": "7", "u": "8"}, subset=["id"])
-
+    corrected = partial(pieces, x="5", z="7", u="8")
     everything = Run("again", reads_everything=True)
     refused = write(embedded_engine, blocked, corrected, INPUTS, everything)
     assert isinstance(refused, Refused)

@@ -32,6 +32,7 @@ from lakehouse.iceberg.write.withdrawn_rows import (
     take_out_computed,
 )
 from lakehouse.iceberg.write.write_attempt import Attempt, evaluate_prepared, other_table_reader
+from lakehouse.tables import types
 from lakehouse.tables.quoting import identifier, in_utc, literals, without_zone
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import SOURCE_COLUMNS, Append, IcebergTable, OverwritePartitions
@@ -316,7 +317,12 @@ def _quarantined(attempt: Attempt, landed: "DataFrame") -> "DataFrame":
     in_quarantine = read_main(attempt.engine, attempt.table.quarantine.name).select(
         *SOURCE_COLUMNS
     )
-    return landed.join(in_quarantine, list(SOURCE_COLUMNS), "left_semi").select(*landed.columns)
+    rows = landed.join(in_quarantine, list(SOURCE_COLUMNS), "left_semi").select(*landed.columns)
+    # Of rows made of one delivered row, some can be in the table. Spark cannot compare maps.
+    columns = (
+        each for each in attempt.table.columns if not types.has_map(types.parse(each.type))
+    )
+    return without_keys(rows, attempt.existing(), [each.name for each in columns])
 
 
 def _keys_in_utc(keys: Sequence[tuple[Any, ...]]) -> set[tuple[Any, ...]]:
