@@ -141,6 +141,16 @@ def test_a_version_that_comes_late_or_moves_is_found_wherever_the_others_are(
     assert stale_values(engine, VISITS, BY_DAY, EVERY) == set()
 
 
+def test_a_version_without_a_part_of_its_key_is_found_in_another_partition(
+    engine: Engine,
+) -> None:
+    table = replace(VISITS, versions=Versions(["visit", "pages"], ["written"]))
+    for file, day in (("1", MONDAY), ("2", TUESDAY)):
+        deliver(engine, file, (None, "7", int(file), day), (file, "7", 1, day))
+        assert stale_values(engine, table, BY_DAY, EVERY) == {MONDAY, day}
+        compute(engine, MONDAY)
+
+
 @pytest.mark.scenario
 def test_where_too_many_values_hold_versions_of_what_came_all_partitions_are_stale(
     engine: Engine, monkeypatch: pytest.MonkeyPatch

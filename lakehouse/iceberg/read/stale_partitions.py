@@ -334,7 +334,8 @@ def _look_up_affected(
     ends = (without_zone(f"{end}({identifier(first)})", kind) for end in ("min", "max"))
     bounds = keys.selectExpr(*ends).first()
     assert bounds is not None
-    in_key_range = between(first, *bounds)
+    # Keys without a value in the column are equal too.
+    in_key_range = f"({identifier(first)} IS NULL OR {between(first, *bounds)})"
     existing = read(engine, existing_at, in_key_range)
     return _collect(key_locations(table, existing, keys).selectExpr(by))
 
