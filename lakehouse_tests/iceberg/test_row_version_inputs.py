@@ -18,7 +18,7 @@ from lakehouse.iceberg.rules.rows import between, castable, not_null
 from lakehouse.iceberg.values.value_ranges import AllPartitions
 from lakehouse.iceberg.values.write_context import Partitions, Run
 from lakehouse.iceberg.values.write_result import Outcome, Unchanged
-from lakehouse.iceberg.write import row_versions
+from lakehouse.iceberg.write import prepared_frame, row_versions
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import (
     Append,
@@ -69,7 +69,7 @@ VISITS = IcebergTable(
     partitioning=["days(day)"],
     write=OverwritePartitions(by="day"),
     versions=Versions("visit", ["written", "_source_file", "_source_row"]),
-    rules=[castable("pages", "int"), not_null("day")],
+    rules=[castable("pages", "int"), not_null("pages"), not_null("day")],
 )
 LATEST = IcebergTable(
     name="silver.latest_visits",
@@ -149,6 +149,16 @@ def test_a_version_without_a_part_of_its_key_is_found_in_another_partition(
         deliver(engine, file, (None, "7", int(file), day), (file, "7", 1, day))
         assert stale_values(engine, table, BY_DAY, EVERY) == {MONDAY, day}
         compute(engine, MONDAY)
+
+
+def test_existing_rows_stay_with_more_rules_than_a_number_has_bits_for(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prepared_frame, "_BITS", 1)
+    for file in "12":
+        deliver(engine, file, (file, "1", 1, MONDAY))
+        compute(engine, MONDAY)
+    assert visits(engine) == [("1", 1, MONDAY), ("2", 1, MONDAY)]
 
 
 @pytest.mark.scenario

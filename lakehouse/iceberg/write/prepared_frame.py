@@ -70,8 +70,10 @@ class PreparedFrame:
 
     def _broken_sql(self, rule: Rule) -> str:
         if self._is_of_delivered(rule):
-            # A delivered value that cannot be cast is not NULL; `castable` rejects it.
-            return f"({self.delivered_sql(rule.columns[0])} IS NULL)"
+            # A delivered value that cannot be cast is not NULL; `castable` rejects it. Existing
+            # rows have no delivered values.
+            column = rule.columns[0]
+            return f"({self.delivered_sql(column)} IS NULL AND {identifier(column)} IS NULL)"
         column = rule.columns[0] if rule.cast else None
         if column is None or column not in self.delivered:
             return self.table.broken_by(rule)
