@@ -161,6 +161,16 @@ def test_existing_rows_stay_with_more_rules_than_a_number_has_bits_for(
     assert visits(engine) == [("1", 1, MONDAY), ("2", 1, MONDAY)]
 
 
+def test_a_column_of_the_table_may_have_a_name_in_capitals(engine: Engine) -> None:
+    deliver(engine, "1", ("a", "1", 1, MONDAY), ("b", "1", 1, MONDAY))
+    compute(engine, MONDAY)
+    with engine.catalog.load(VISITS.name).update_schema() as schema:
+        schema.rename_column("visit", "VISIT")
+    deliver(engine, "2", ("c", "1", 1, MONDAY))
+    compute(engine, MONDAY)
+    assert visits(engine) == [("a", 1, MONDAY), ("b", 1, MONDAY), ("c", 1, MONDAY)]
+
+
 @pytest.mark.scenario
 def test_where_too_many_values_hold_versions_of_what_came_all_partitions_are_stale(
     engine: Engine, monkeypatch: pytest.MonkeyPatch

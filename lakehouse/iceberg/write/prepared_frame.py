@@ -131,7 +131,9 @@ class PreparedFrame:
             for rule in rules
             if not rule.cast
         ]
-        names = (name for name in rows.columns if name in self.names)
+        # Names that differ only in case are equal.
+        existing = {name.lower() for name in rows.columns}
+        names = (name for name in self.names if name.lower() in existing)
         return rows.selectExpr(
             *map(identifier, names), f"{' + '.join(breaks) or '0L'} AS {BROKEN}"
         )
