@@ -13,6 +13,7 @@ from pyiceberg.types import LongType, NestedField
 from lakehouse.errors import TableDamaged
 from lakehouse.iceberg.catalog.catalog import Catalog
 from lakehouse.iceberg.metadata.snapshots import Snapshot, history_of
+from lakehouse.iceberg.read.pinned_inputs import pin_since
 from lakehouse.settings import Settings
 from lakehouse_tests.iceberg.position_deletes import delete_first_rows
 
@@ -90,3 +91,12 @@ def test_a_table_whose_manifests_are_missing_is_damaged(table: Table) -> None:
         manifest.unlink()
     with pytest.raises(TableDamaged, match=NAME):
         _ = main(table).rows
+
+
+def test_rows_are_counted_if_another_tool_wrote_no_totals(table: Table) -> None:
+    for snapshot in table.metadata.snapshots:
+        snapshot.summary.additional_properties.clear()
+    history = history_of(NAME, table)
+    first, last = sorted(history.snapshots.values(), key=lambda snapshot: snapshot.rows)
+    assert (first.rows, last.rows, last.is_empty) == (6, 12, False)
+    assert pin_since(history, first.snapshot_id, last.snapshot_id).rows is None

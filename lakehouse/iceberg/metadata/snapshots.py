@@ -110,7 +110,12 @@ class Snapshot:
     @property
     def is_empty(self) -> bool:
         """Whether no data file has a row, deleted or not."""
-        return self.count("total-records") == 0
+        return self.count("total-records") == 0 and (self.has_totals or self.rows == 0)
+
+    @property
+    def has_totals(self) -> bool:
+        """Whether its summary contains row counts, which other tools can omit."""
+        return "total-records" in self.summary
 
     @cached_property
     def rows(self) -> int:
@@ -272,7 +277,8 @@ def first_rewriting(snapshots: Sequence[Snapshot]) -> Snapshot | None:
         is_passed_over = snapshot.is_erasure and not has_appended
         if snapshot.rewrites_rows and not is_passed_over:
             return snapshot
-        has_appended |= snapshot.operation == "append" and snapshot.count("added-records") > 0
+        may_have_rows = snapshot.count("added-records") > 0 or not snapshot.has_totals
+        has_appended |= snapshot.operation == "append" and may_have_rows
     return None
 
 
@@ -299,7 +305,7 @@ def history_of(name: str, table: "Table") -> History:
             operation=summary.operation.value if summary else "",
             summary=dict(summary.additional_properties) if summary else {},
         )
-        if _may_have_dangling_deletes(snapshot, snapshots):
+        if not snapshot.has_totals or _may_have_dangling_deletes(snapshot, snapshots):
             count_live_rows = partial(_count_rows, name, table, kept.snapshot_id)
             snapshot = replace(snapshot, count_live_rows=count_live_rows)
         snapshots[kept.snapshot_id] = snapshot

@@ -102,10 +102,10 @@ def pin_since(source: History, since: int | None, until: int) -> Pin:
     if rewriting:
         note = f"read in full: snapshot {rewriting.snapshot_id} is a {rewriting.operation}"
         return Pin(source.table, until, rows=last.rows, note=note)
-    appended = sum(
-        snapshot.count("added-records") for snapshot in added if snapshot.operation == "append"
-    )
-    return Pin(source.table, until, since, rows=appended)
+    appends = [snapshot for snapshot in added if snapshot.operation == "append"]
+    is_counted = all(snapshot.has_totals for snapshot in appends)
+    appended = sum(snapshot.count("added-records") for snapshot in appends)
+    return Pin(source.table, until, since, rows=appended if is_counted else None)
 
 
 def _pin_one(source: History, declared: Input, marks: History | None) -> Pin:
