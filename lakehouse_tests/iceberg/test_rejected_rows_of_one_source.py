@@ -90,6 +90,14 @@ def test_an_append_adds_no_piece_again_whose_neighbour_is_evaluated_again(
     assert held(delivered) == [("y", 1), ("z", 2)]
 
 
+def test_a_rejected_piece_stays_after_a_run_that_published_nothing(delivered: Engine) -> None:
+    compute(delivered)
+    for file, id_ in (("b", "w"), ("c", "3")):
+        write(delivered, DELIVERED, delivery(delivered, file, [(id_, "cid")]))
+        write(delivered, PIECES, pieces, INPUTS, Run(file))
+    assert held(delivered) == [("w", 1), ("x", 1), ("y", 1), ("z", 2)]
+
+
 @pytest.mark.long
 def test_a_rejected_piece_stays_where_a_person_publishes_the_others(
     embedded_engine: Engine, settings: Settings

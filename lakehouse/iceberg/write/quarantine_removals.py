@@ -7,13 +7,13 @@ change of the function, reevaluates each row that it reads; in a partitioned tab
 its partitions and in none.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.catalog.engine import Engine
 from lakehouse.iceberg.frames.broadcast_joins import without_keys
 from lakehouse.iceberg.frames.frames import union_all
-from lakehouse.iceberg.metadata.snapshots import History, read_history
+from lakehouse.iceberg.metadata.snapshots import History, Snapshot, read_history
 from lakehouse.iceberg.read.inputs import Input
 from lakehouse.iceberg.read.pinned_frames import read, read_main
 from lakehouse.iceberg.read.row_version_inputs import has_no_partition
@@ -59,7 +59,8 @@ def plan_reevaluation(
     own = [name for name, declared in tracked.items() if not declared.outside]
     target = read_history(engine, table.name)
     quarantined = read_history(engine, table.quarantine.name)
-    was_left = target.main is None or _has_unpublished(table, target, quarantined)
+    unpublished = _unpublished(table, target, quarantined)
+    was_left = target.main is None or bool(unpublished)
     rereads = was_left or is_full or any(pins[name].since_snapshot_id is None for name in own)
     if quarantined.is_empty:
         return ReevaluationScope(reads_existing=rereads)
@@ -75,7 +76,7 @@ def plan_reevaluation(
     rows = [frames[name] for name in own] if rereads and _is_by_source(table) else []
     is_everything = isinstance(table.write, Merge) and is_full and not run.partitions
     return ReevaluationScope(
-        rows=[*rows, *(_existing(engine, table, target) if was_left else [])],
+        rows=[*rows, *_existing(engine, table, target, quarantined, unpublished)],
         kept=kept,
         is_complete=is_everything or isinstance(table.write, Overwrite),
         partitions=run.partitions if table.overwritten_by and is_full and not tracked else None,
@@ -85,14 +86,23 @@ def plan_reevaluation(
     )
 
 
-def _existing(engine: Engine, table: IcebergTable, target: History) -> "list[DataFrame]":
-    """Return the existing rows that an unpublished run would have rejected."""
-    keeps_source = set(_SOURCE) <= set(table.column_names)
-    return (
-        [read(engine, Pin(table.name, target.main.snapshot_id))]
-        if target.main and keeps_source
-        else []
-    )
+def _existing(
+    engine: Engine,
+    table: IcebergTable,
+    target: History,
+    quarantined: History,
+    unpublished: Sequence[Snapshot],
+) -> "list[DataFrame]":
+    """Return the existing rows that an unpublished run would have rejected.
+
+    A delivered row that was in the quarantine before is left out: other rows were made of it.
+    """
+    if not unpublished or not target.main or not set(_SOURCE) <= set(table.column_names):
+        return []
+    rows = read(engine, Pin(table.name, target.main.snapshot_id))
+    before = quarantined.snapshots.get(unpublished[-1].parent_id or 0)
+    known = read(engine, Pin(quarantined.table, before.snapshot_id if before else None))
+    return [rows.join(known.select(*_SOURCE), _SOURCE, "left_anti")]
 
 
 def _is_by_source(table: IcebergTable) -> bool:
@@ -107,8 +117,8 @@ def _may_have_less(engine: Engine, target: History, pin: Pin) -> bool:
     return read_history(engine, pin.table).appends_between(since, pin.snapshot_id) is None
 
 
-def _has_unpublished(table: IcebergTable, target: History, quarantined: History) -> bool:
-    """Whether the quarantine has commits of unpublished runs, such as killed ones.
+def _unpublished(table: IcebergTable, target: History, quarantined: History) -> list[Snapshot]:
+    """Return the quarantine's commits of unpublished runs, such as killed ones, newest first.
 
     Only commits since the table was last computed count; for a partitioned table, since it was
     last computed from other inputs, as a run only reevaluates its partitions.
@@ -116,12 +126,12 @@ def _has_unpublished(table: IcebergTable, target: History, quarantined: History)
     # Erasures belong to no run. Removals after a finished write are excluded, since no commit
     # records them if no row changed.
     commits = [
-        (snapshot.commit.run_id, snapshot.committed_at)
+        (snapshot, snapshot.commit.run_id)
         for snapshot in quarantined.line
         if snapshot.commit and not snapshot.is_erasure and not snapshot.commit.follows
     ]
     if target.main is None:
-        return bool(commits)
+        return []
     marks = target.main.commit.inputs if target.main.commit else {}
     published = set[str]()
     computed_at = []
@@ -132,9 +142,11 @@ def _has_unpublished(table: IcebergTable, target: History, quarantined: History)
             computed_at.append(snapshot.committed_at)
     decided_until = min if table.overwritten_by else max
     floor = decided_until(computed_at, default=target.main.committed_at)
-    return any(
-        at >= floor and (not run_id or run_id not in published) for run_id, at in commits
-    )
+    return [
+        snapshot
+        for snapshot, run_id in commits
+        if snapshot.committed_at >= floor and (not run_id or run_id not in published)
+    ]
 
 
 def leaving(attempt: Attempt, prepared: PreparedFrame, split: "Split") -> "DataFrame":
