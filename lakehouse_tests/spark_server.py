@@ -27,12 +27,7 @@ def running_server(settings: Settings) -> Iterator[str]:
         replace(settings, spark_memory="1g", spark_master="local[2]"), port
     )
     options = [part for item in given.items() for part in ("--conf", "=".join(item))]
-    server = [
-        "--class",
-        SERVER_CLASS,
-        *options,
-        "spark-internal",
-    ]
+    server = ["--class", SERVER_CLASS, *options, "spark-internal"]
     submit = Path(os.environ["SPARK_HOME"]) / "bin" / "spark-submit"
     process = subprocess.Popen(
         [submit, *server], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL

@@ -48,16 +48,10 @@ def test_recipients_of_the_environment_get_everything(settings: Settings) -> Non
 
 def test_a_file_has_routes_and_limits(settings: Settings) -> None:
     routes = read_routes(written(settings, FILE))
-    assert routes.urls == (
-        "slack://T0ken/#data",
-        "arn:aws:sns:eu-central-1:123456789012:data",
-    )
+    assert routes.urls == ("slack://T0ken/#data", "arn:aws:sns:eu-central-1:123456789012:data")
     assert (routes.repeat_after, routes.at_once) == (timedelta(hours=4), 3)
     assert routes.route[0].severity == ("error",)
-    assert (routes.route[1].owner, routes.route[1].table) == (
-        ("data-platform",),
-        ("silver.*",),
-    )
+    assert (routes.route[1].owner, routes.route[1].table) == (("data-platform",), ("silver.*",))
 
 
 def test_the_file_can_be_elsewhere(settings: Settings, tmp_path: Path) -> None:

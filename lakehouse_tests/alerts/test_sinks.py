@@ -33,9 +33,7 @@ def sink(settings: Settings, url: str) -> Sink:
     return list(open_sinks(settings, [url], logging.getLogger("test")).values())[-1]
 
 
-def test_a_webhook_gets_the_message_and_its_id(
-    settings: Settings,
-) -> None:
+def test_a_webhook_gets_the_message_and_its_id(settings: Settings) -> None:
     with receiving() as receiver:
         # A scheme can be in upper case.
         url = receiver.url.replace("json://", "JSON://")
@@ -53,9 +51,7 @@ def test_a_webhook_gets_the_message_and_its_id(
     )
 
 
-def test_a_failing_webhook_is_named_without_its_secret(
-    settings: Settings,
-) -> None:
+def test_a_failing_webhook_is_named_without_its_secret(settings: Settings) -> None:
     with pytest.raises(LakehouseError) as raised:
         sink(settings, "json://user:T0ken@127.0.0.1:1/").send(ALERT)
     assert "did not receive alert 0123456789abcdef" in str(raised.value)
@@ -101,10 +97,7 @@ def test_the_record_has_each_message_once(settings: Settings) -> None:
 def test_control_characters_are_escaped(settings: Settings, caplog) -> None:
     key, lines = (
         "rejected a\u2028\x1b[2J.csv",
-        (
-            "Row: note=\x1b]0;x\x07",
-            "With a\nOver: all is well.csv.",
-        ),
+        ("Row: note=\x1b]0;x\x07", "With a\nOver: all is well.csv."),
     )
     alert = replace(ALERT, key=key, title="file a\x1b[2J.csv", lines=lines)
     for one in open_sinks(settings, [], logging.getLogger("test")).values():

@@ -15,14 +15,8 @@ DAYS = "silver.bnpl_transactions_clean"
 WHY = ("--why", "it is wrong")
 WRONG = [
     (["backfill", DAYS, "--from", ""], "has no partition ''; it has 2020-01-01 to"),
-    (
-        ["backfill", DAYS, "--from", "2026-13-45"],
-        "has no partition '2026-13-45'; it has",
-    ),
-    (
-        ["backfill", DAYS, "--from", "2021-02-29"],
-        "has no partition '2021-02-29'; it has",
-    ),
+    (["backfill", DAYS, "--from", "2026-13-45"], "has no partition '2026-13-45'; it has"),
+    (["backfill", DAYS, "--from", "2021-02-29"], "has no partition '2021-02-29'; it has"),
     (["backfill", DAYS, "--from", "2999-01-01"], "has no partition '2999-01-01'; it has"),
     (["backfill", DAYS, "--from", "2026-03-05", "--to", "2026-03-01"], "comes after --to"),
     (["backfill", "silver.fruits", "--from", "2026-03-01"], "expected no --from"),

@@ -76,10 +76,7 @@ def test_a_file_without_new_rows_is_explained(rows: int, status: Status, said: s
             TableProgress("silver.a", 40, 295, 1234),
             "silver.a, 40 of 295 partitions, 1,234 rows",
         ),
-        (
-            TableProgress("silver.a", 1, 9, 1),
-            "silver.a, 1 of 9 partitions, 1 row",
-        ),
+        (TableProgress("silver.a", 1, 9, 1), "silver.a, 1 of 9 partitions, 1 row"),
     ],
 )
 def test_progress_is_said_in_one_line(progress: TableProgress, said: str) -> None:

@@ -274,13 +274,7 @@ def test_dates_and_numbers_are_brought_into_form_as_the_page_says(spark):
 @pytest.mark.unit
 @pytest.mark.parametrize(
     "module",
-    [
-        rows,
-        unique_and_references,
-        aggregate_rules,
-        reconciliation,
-        size_schema_and_freshness,
-    ],
+    [rows, unique_and_references, aggregate_rules, reconciliation, size_schema_and_freshness],
     ids=lambda module: module.__name__,
 )
 def test_every_rule_is_told_of_where_it_is_imported_from(module):

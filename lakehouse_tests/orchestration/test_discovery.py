@@ -76,11 +76,7 @@ def test_a_table_and_its_quarantine_inherit_the_upkeep_of_their_layer(
     for name, declared in declared_tables(modules_of("some_assets")).items():
         policy = declared.upkeep_policy
         kept[name] = (policy.metadata_files, policy.keep_at_least)
-    assert kept == {
-        "gold.other": (20, 5),
-        "silver.b": (9, 2),
-        "silver.b_quarantine": (9, 2),
-    }
+    assert kept == {"gold.other": (20, 5), "silver.b": (9, 2), "silver.b_quarantine": (9, 2)}
 
 
 SECOND = """

@@ -59,11 +59,7 @@ MAILS = declared(
 )
 FRUITS = declared("silver.fruits", "customer_id", "email")
 TABLES = {one.name: one for one in (RAW, ORDERS, PROFILES, MAILS, FRUITS)}
-SOURCES = {
-    ORDERS.name: {RAW.name},
-    PROFILES.name: {ORDERS.name},
-    MAILS.name: {ORDERS.name},
-}
+SOURCES = {ORDERS.name: {RAW.name}, PROFILES.name: {ORDERS.name}, MAILS.name: {ORDERS.name}}
 
 
 def no_spark() -> None:

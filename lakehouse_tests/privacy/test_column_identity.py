@@ -57,12 +57,7 @@ def test_a_person_is_erased_in_every_numeric_form(lakehouse, named):
         assert [row["amount"] for row in home.people.rows(table)] == ["d"]
 
 
-NAMES = [
-    ("Mitglied-Nr", "E-Mail"),
-    ("Member No", "E Mail"),
-    ("1st_id", "élan"),
-    ("№", "почта"),
-]
+NAMES = [("Mitglied-Nr", "E-Mail"), ("Member No", "E Mail"), ("1st_id", "élan"), ("№", "почта")]
 
 
 @pytest.mark.long

@@ -24,11 +24,7 @@ ZONE = "Europe/London"
 def land(spark, settings):
     def ingested(project: Project, feed: str, path):
         result = ingest(
-            project.definitions,
-            project.tables,
-            settings,
-            project.feeds[feed],
-            path=str(path),
+            project.definitions, project.tables, settings, project.feeds[feed], path=str(path)
         )
         assert result.success, result.messages
         return result, open_engine(settings)

@@ -20,12 +20,7 @@ def put(path: Path, size_bytes: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "place",
-    [
-        "warehouse/silver/fruits/data/1.parquet",
-        "inbox/fruits/1.csv",
-        ".ad-hoc-a/1.csv",
-    ],
+    "place", ["warehouse/silver/fruits/data/1.parquet", "inbox/fruits/1.csv", ".ad-hoc-a/1.csv"]
 )
 def test_both_compilers_work_where_there_is_much_to_read(settings, home, place):
     assert compiler_options(settings) == FIRST_COMPILER

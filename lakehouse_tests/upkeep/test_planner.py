@@ -178,11 +178,7 @@ def test_a_step_with_a_conflict_is_retried_soon_and_at_once_if_a_user_names_the_
 
 
 @pytest.mark.parametrize(
-    ("kept_by", "due"),
-    [
-        ("nobody", set()),
-        ("glue", {"rewrite_manifests"}),
-    ],
+    ("kept_by", "due"), [("nobody", set()), ("glue", {"rewrite_manifests"})]
 )
 def test_steps_of_another_service_are_left_to_it(kept_by: Any, due: set[str]) -> None:
     sick = table(

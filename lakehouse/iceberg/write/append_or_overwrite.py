@@ -62,11 +62,9 @@ def _append_attempt(
     attempt = take_out_computed(attempt, withdrawn) if withdrawn else attempt
     has_less = attempt is not initial
     prepared = prepare(attempt.table, frame)
-    rows = prepared.frame
-    if attempt.table.once_by:
-        if attempt.request.arriving is None:
-            _require_keys(attempt.table, frame)
-        rows = _not_landed(attempt, rows)
+    if attempt.table.once_by and attempt.request.arriving is None:
+        _require_keys(attempt.table, frame)
+    rows = _not_landed(attempt, prepared.frame) if attempt.table.once_by else prepared.frame
     if rows is None:
         return publish(initial, (), None) if has_less else unchanged(attempt, (), None)
     results, quarantined = _append(attempt, replace(prepared, frame=rows))

@@ -72,8 +72,8 @@ class PreparedFrame:
         if self._is_of_delivered(rule):
             # A delivered value that cannot be cast is not NULL; `castable` rejects it. Existing
             # rows have no delivered values.
-            column = rule.columns[0]
-            return f"({self.delivered_sql(column)} IS NULL AND {identifier(column)} IS NULL)"
+            name = rule.columns[0]
+            return f"({self.delivered_sql(name)} IS NULL AND {identifier(name)} IS NULL)"
         column = rule.columns[0] if rule.cast else None
         if column is None or column not in self.delivered:
             return self.table.broken_by(rule)
