@@ -10,7 +10,8 @@ from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import Column, IcebergTable, Overwrite
 
 pytestmark = pytest.mark.unit
-TYPED, DELIVERED = "(`amount` IS NULL)", "(`__delivered__amount` IS NULL)"
+TYPED = "(`amount` IS NULL)"
+DELIVERED = "(`__delivered__amount` IS NULL AND `amount` IS NULL)"
 
 
 def predicate(*rules: Rule, delivered: bool = True) -> str:
