@@ -103,7 +103,7 @@ wheel: setup-dev ## Build the package's wheel in dist/
 
 .PHONY: screens
 screens: setup-dev ## Take the pictures in docs/images with Chromium
-	@REQUIRE_BROWSER=1 SCREENS=docs/images $(PYTEST) lakehouse_tests/cli/test_dev.py -k people_see $(ARGS)
+	@REQUIRE_BROWSER=1 SCREENS=docs/images $(PYTEST) -m long lakehouse_tests/cli/test_dev.py -k people_see $(ARGS)
 
 # A page about some of the tests would be misleading, so ARGS leaves it unchanged.
 .PHONY: costs
