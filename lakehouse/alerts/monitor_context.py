@@ -90,10 +90,11 @@ class MonitorContext:
             for row in rows
             if row.get("_source_file")
         }
+        feeds = self.feeds_of(table) if files else ()
         for file, sha256 in sorted(files):
             # Several deliveries can have the same name.
             which = f" --sha256 {sha256[:12]}" if sha256 else ""
-            for feed in self.feeds_of(table):
+            for feed in feeds:
                 yield f"lakehouse reject {shell_word(file)} --feed {feed.name}{which} --why …"
 
     def describe_ownership(self, table: str) -> list[str]:

@@ -18,6 +18,7 @@ from lakehouse.iceberg.values.write_result import Outcome, Quarantined, RuleResu
 from lakehouse.iceberg.write import stage_statements
 from lakehouse.iceberg.write.prepared_frame import PreparedFrame, prepare
 from lakehouse.iceberg.write.publish_branch import block, publish, unchanged
+from lakehouse.iceberg.write.quarantine_removals import is_by_source
 from lakehouse.iceberg.write.quarantine_writes import quarantine
 from lakehouse.iceberg.write.split_rows import (
     count_terms,
@@ -257,7 +258,7 @@ def _not_landed(attempt: Attempt, frame: "DataFrame") -> "DataFrame | None":
     if arriving is None:
         existing_keys = attempt.existing().selectExpr(*map(identifier, keys)).distinct()
         new_rows = without_keys(frame, existing_keys, keys)
-        if not attempt.scope.rows or not {*keys} <= {*SOURCE_COLUMNS}:
+        if not attempt.scope.rows or not is_by_source(attempt.table):
             return new_rows
         # The key is that of a delivery: other rows of it are in the table.
         return new_rows.unionByName(

@@ -73,7 +73,7 @@ def plan_reevaluation(
         if is_less
         else []
     )
-    rows = [frames[name] for name in own] if rereads and _is_by_source(table) else []
+    rows = [frames[name] for name in own] if rereads and is_by_source(table) else []
     is_everything = isinstance(table.write, Merge) and is_full and not run.partitions
     return ReevaluationScope(
         rows=[*rows, *_existing(engine, table, target, quarantined, unpublished)],
@@ -81,8 +81,8 @@ def plan_reevaluation(
         is_complete=is_everything or isinstance(table.write, Overwrite),
         partitions=run.partitions if table.overwritten_by and is_full and not tracked else None,
         reads_existing=rereads,
-        reads_append=rereads and not _is_by_source(table),
-        reads_append_in_full=is_full and run.reads_everything and not _is_by_source(table),
+        reads_append=rereads and not is_by_source(table),
+        reads_append_in_full=is_full and run.reads_everything and not is_by_source(table),
     )
 
 
@@ -105,7 +105,7 @@ def _existing(
     return [rows.join(known.select(*_SOURCE), _SOURCE, "left_anti")]
 
 
-def _is_by_source(table: IcebergTable) -> bool:
+def is_by_source(table: IcebergTable) -> bool:
     """Whether each row that is read is evaluated; an append can skip rows by other columns."""
     return not isinstance(table.write, Append) or set(table.once_by) <= set(_SOURCE)
 
